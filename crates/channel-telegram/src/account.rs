@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::access::Admission;
 use openclaw_channels::{
     Account, AccountIo, ActionError, Activity, Address, Answer, ChannelFuture, Content, DirectoryPeer, Exit,
-    FetchError, Fetched, FormattedText, MediaRef, MenuCommand, OutgoingPart, Part, Probe, RateTurn, Reacting,
-    Receipt, Repeats, RetryPolicy, SendAttempt, SendError, Target, Unusable,
+    FetchError, Fetched, FormattedText, MediaRef, MenuCommand, OutgoingPart, Part, Pressers, Probe, RateTurn,
+    Reacting, Receipt, Repeats, RetryPolicy, SendAttempt, SendError, Target, Unusable,
 };
 use openclaw_config::Config;
 use serde_json::Value;
@@ -136,8 +135,8 @@ impl Account for Bot {
         actions::permit_buttons(&self.settings, at)
     }
 
-    fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
-        actions::permit_press(&self.settings, at, by)
+    fn pressers(&self, at: &Address) -> Result<Pressers, ActionError> {
+        actions::pressers(&self.settings, at)
     }
 
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {

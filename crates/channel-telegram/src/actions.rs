@@ -4,8 +4,7 @@
 //! Anything that makes a new message (text, poll, sticker) is not an action here: it is a part, and
 //! passes through the outbox.
 
-use openclaw_channels::access::Admission;
-use openclaw_channels::{ActionError, Address, Button, Reacting, Target};
+use openclaw_channels::{ActionError, Address, Button, Pressers, Reacting, Target};
 use serde_json::{Value, json};
 
 use crate::bot::Bot;
@@ -93,20 +92,13 @@ pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result
     Err(ActionError::Invalid(text.to_owned()))
 }
 
-/// Checks that an admitted sender may press buttons in a chat.
-pub(super) fn permit_press(
-    settings: &AccountSettings,
-    at: &Address,
-    by: &Admission,
-) -> Result<(), ActionError> {
+/// Returns the people who may press buttons in a chat.
+pub(super) fn pressers(settings: &AccountSettings, at: &Address) -> Result<Pressers, ActionError> {
     permit_buttons(settings, at)?;
-    if settings.inline_buttons() == InlineButtons::Allowlist && !by.is_listed {
-        return Err(ActionError::Invalid(
-            "Telegram inline buttons are limited to listed senders when inlineButtons=\"allowlist\"."
-                .to_owned(),
-        ));
-    }
-    Ok(())
+    Ok(match settings.inline_buttons() {
+        InlineButtons::Allowlist => Pressers::Listed,
+        InlineButtons::Off | InlineButtons::Dm | InlineButtons::Group | InlineButtons::All => Pressers::Heard,
+    })
 }
 
 /// Does one.

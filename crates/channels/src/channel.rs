@@ -16,7 +16,6 @@ use openclaw_config::registry::ChannelInfo;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Admission;
 use crate::setup::AccountSetup;
 use crate::status::StatusReport;
 use crate::{
@@ -234,13 +233,12 @@ pub trait Account: Send + Sync + 'static {
         Err(ActionError::Invalid("this platform has no buttons".to_owned()))
     }
 
-    /// Checks that an admitted sender may press buttons in a conversation.
+    /// Returns the people who may press buttons in a conversation.
     ///
     /// # Errors
-    /// Describes why not, and where that is changed.
-    fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
-        let _ = by;
-        self.permits_buttons(at)
+    /// Describes why there may be no buttons, and where that is changed.
+    fn pressers(&self, at: &Address) -> Result<Pressers, ActionError> {
+        self.permits_buttons(at).map(|()| Pressers::Heard)
     }
 
     /// Asks the platform whether the credentials are good, and who we are there.
@@ -357,6 +355,15 @@ impl UnknownAccount {
         let known = channel.account_ids(config);
         if known.iter().any(|one| one == id) { Ok(()) } else { Err(Self { id: id.to_owned(), known }) }
     }
+}
+
+/// People who may press buttons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressers {
+    /// Allows everybody who is heard.
+    Heard,
+    /// Allows people whom a list or a pairing names.
+    Listed,
 }
 
 /// Frequency with which an agent is to react to messages.

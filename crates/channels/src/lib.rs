@@ -32,8 +32,8 @@ pub use address::Address;
 pub use backoff::RetryPolicy;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
-    DirectoryPeer, Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Probe,
-    RateTurn, Reacting, Target, TargetError, UnknownAccount, Unusable,
+    DirectoryPeer, Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Pressers,
+    Probe, RateTurn, Reacting, Target, TargetError, UnknownAccount, Unusable,
 };
 pub use chunk_rule::{ChunkRule, reply_layers};
 pub use guessing::{GuessThrottle, Knock, SecretGiven};

@@ -50,10 +50,10 @@ impl Platforms {
         self.at_work.read().get(&(channel.to_owned(), id.to_owned())).cloned()
     }
 
-    /// `commands.ownerAllowFrom`, with the ids in the place of names that the account of a message has looked up (decision 21).
-    pub fn owners(&self, config: &Config, at: &Address) -> Vec<String> {
+    /// `commands.ownerAllowFrom`, with the ids in the place of names that an account has looked up (decision 21).
+    pub fn owners(&self, config: &Config, channel: &str, account: &str) -> Vec<String> {
         let owners = written_owners(config);
-        let Some(at_work) = self.at_work(&at.channel, &at.account) else { return owners };
+        let Some(at_work) = self.at_work(channel, account) else { return owners };
         owners.into_iter().map(|entry| at_work.account.id_of_name(&entry).unwrap_or(entry)).collect()
     }
 

@@ -1,12 +1,11 @@
 //! Callers: who asks, and what they may do. Made at the door that a request comes through (a
-//! client's connection, a chat platform, a program), stored with its message and carried. The rights
+//! client's connection, a chat platform, a program), stored with its message and carried. What a
+//! sender of a chat platform may do is decided by [`openclaw_channels::access::rules`]. The rights
 //! of the run that the message gets are settled from it ([`crate::rights::settle`]).
 
-pub mod sender_rules;
-
 use openclaw_channels::Address;
+pub use openclaw_channels::access::CallerRights;
 use openclaw_channels::access::ListedPerson;
-use serde::{Deserialize, Serialize};
 
 /// Caller of a request.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,26 +41,6 @@ pub struct ChatSender<'a> {
     pub listed: ListedPerson<'a>,
 }
 
-/// Rights of a caller. Stored with a message as JSON: an absent flag grants nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct CallerRights {
-    /// True if the caller may give commands. Every client of the gateway's own protocol may.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub may_command: bool,
-    /// True for one of the owners: a sender who is listed as such, or a client that may change the
-    /// gateway.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_owner: bool,
-    /// True if the sender was let in by hand to a direct chat while no owner is named, and so stands
-    /// in for the owner there.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_let_in: bool,
-    /// True if a client may decide on commands that wait for approval.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub may_approve: bool,
-}
-
 /// Right that a command or an action needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
@@ -73,13 +52,6 @@ pub enum Right {
     Administer,
     /// Right of the owners alone.
     Own,
-}
-
-impl CallerRights {
-    /// Returns the rights of a client or program with these scopes.
-    pub fn of_client(may_approve: bool, may_administer: bool) -> Self {
-        Self { may_command: true, is_owner: may_administer, may_approve, is_let_in: false }
-    }
 }
 
 impl<'a> Caller<'a> {

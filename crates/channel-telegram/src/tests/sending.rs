@@ -1,9 +1,8 @@
 use std::time::Duration;
 
-use openclaw_channels::access::Admission;
 use openclaw_channels::{
     ActionError, Activity, Content, FetchError, FormattedText, MediaKind, MediaRef, MenuCommand,
-    OutgoingPart, Part, RateTurn, Receipt, SendAttempt, SendError,
+    OutgoingPart, Part, Pressers, RateTurn, Receipt, SendAttempt, SendError,
 };
 use openclaw_testkit::telegram::{CallFault, Outage};
 use serde_json::{Map, Value, json};
@@ -370,20 +369,17 @@ async fn buttons_are_shown_where_the_settings_allow() {
 #[tokio::test]
 async fn buttons_are_pressed_where_they_are_shown_and_by_who_is_listed_alone() {
     let rows = [
-        ("", (true, true), (false, false)),
-        ("capabilities: {inlineButtons: 'all'},", (true, true), (true, true)),
-        ("capabilities: {inlineButtons: 'dm'},", (true, false), (true, false)),
-        ("capabilities: {inlineButtons: 'group'},", (false, true), (false, true)),
-        ("capabilities: {inlineButtons: 'off'},", (false, false), (false, false)),
+        ("", Some(Pressers::Listed), Some(Pressers::Listed)),
+        ("capabilities: {inlineButtons: 'all'},", Some(Pressers::Heard), Some(Pressers::Heard)),
+        ("capabilities: {inlineButtons: 'dm'},", Some(Pressers::Heard), None),
+        ("capabilities: {inlineButtons: 'group'},", None, Some(Pressers::Heard)),
+        ("capabilities: {inlineButtons: 'off'},", None, None),
     ];
-    for (section, listed, stranger) in rows {
+    for (section, private, group) in rows {
         let scene = Scene::with(section).await;
-        for (is_listed, (private, group)) in [(true, listed), (false, stranger)] {
-            let by = Admission { is_listed, ..Admission::default() };
-            for (target, expect) in [("5", private), ("-100", group)] {
-                let found = scene.bot.permits_press(&scene.address(target, None), &by);
-                assert_eq!(found.is_ok(), expect, "{section} {target} {is_listed}");
-            }
+        for (target, expect) in [("5", private), ("-100", group)] {
+            let found = scene.bot.pressers(&scene.address(target, None));
+            assert_eq!(found.ok(), expect, "{section} {target}");
         }
     }
 }

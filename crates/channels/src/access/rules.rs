@@ -1,5 +1,10 @@
-//! Decides whether somebody is heard, and what they may say (spec `channels.md` §2.1, §2.4-2.6).
+//! Decides whether somebody is heard, and what they may do (spec `channels.md` §2.1, §2.4-2.6,
+//! `messages.md` §6). This is decided once for each event, at the door; everybody else is handed the
+//! rights.
 
+use openclaw_config::Config;
+
+use super::sender_rules::{CallerRights, CommandSender, OwnerRules, judge};
 use super::settings::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules};
 use crate::{Address, Channel, ConversationInfo, ConversationKind, Sender};
 
@@ -8,8 +13,12 @@ use crate::{Address, Channel, ConversationInfo, ConversationKind, Sender};
 pub struct Speaker<'a> {
     /// The platform.
     pub channel: &'a dyn Channel,
+    /// The configuration.
+    pub config: &'a Config,
     /// Access settings of the account.
     pub settings: &'a AccessSettings,
+    /// `commands.ownerAllowFrom`, with ids in the place of names.
+    pub owners: &'a [String],
     /// People who were let in by a code, as written.
     pub paired: &'a [String],
     /// Address of the conversation.
@@ -24,7 +33,7 @@ pub struct Speaker<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SenderVerdict {
     /// The sender is heard.
-    Heard(Admission),
+    Heard(HeardSender),
     /// The sender is not heard, and is told how to pair.
     Pairing,
     /// The sender is not heard; the reason is for logs and traces.
@@ -82,11 +91,12 @@ impl Denial {
 
 /// Sender who is heard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Admission {
-    /// True if a list or a pairing names the sender: an open policy alone gives no commands.
+pub struct HeardSender {
+    /// Rights of the sender.
+    pub rights: CallerRights,
+    /// True if the sender may press buttons that are for listed people: a list or a pairing names
+    /// them. An open policy alone does not.
     pub is_listed: bool,
-    /// True if there was a list that could name the sender.
-    pub has_list: bool,
     /// The group, where it is one.
     pub group: Option<EffectiveGroup>,
 }
@@ -120,6 +130,15 @@ pub mod reasons {
     pub const BOT: &str = "bot";
 }
 
+/// Names of a sender in the list that applies to them.
+#[derive(Clone, Copy)]
+struct SenderListing {
+    /// True if the list has entries.
+    has_list: bool,
+    /// True if it names the sender, or everybody; in a group the list of private chats may do so too.
+    is_listed: bool,
+}
+
 impl Speaker<'_> {
     /// Decides.
     pub fn gate(&self) -> SenderVerdict {
@@ -136,15 +155,11 @@ impl Speaker<'_> {
         let list = self.private_list();
         let is_listed = self.names(&list);
         let anyone = list.iter().any(|entry| entry == "*");
-        let heard = SenderVerdict::Heard(Admission {
-            is_listed: is_listed || anyone,
-            has_list: !list.is_empty(),
-            group: None,
-        });
+        let heard = || self.heard(SenderListing { has_list: !list.is_empty(), is_listed: true }, None);
         match self.settings.dm_policy {
             DmPolicy::Disabled => SenderVerdict::Unheard(reasons::DM_POLICY),
             // An open door is one whose list says so too.
-            DmPolicy::Open | DmPolicy::Allowlist | DmPolicy::Pairing if is_listed || anyone => heard,
+            DmPolicy::Open | DmPolicy::Allowlist | DmPolicy::Pairing if is_listed || anyone => heard(),
             DmPolicy::Open | DmPolicy::Allowlist => SenderVerdict::Unheard(reasons::DM_POLICY),
             DmPolicy::Pairing => SenderVerdict::Pairing,
         }
@@ -181,9 +196,9 @@ impl Speaker<'_> {
 
     /// Returns the message for a sender who is not heard in a group and chooses a menu command
     /// there, in the order of checks of OpenClaw 2026.2.9. `None` for whom neither a list of the
-    /// account nor one of these owners names: strangers would make it talk in any group that they
+    /// account nor that of the owners names: strangers would make it talk in any group that they
     /// take it into.
-    pub fn denial(&self, owners: &[String]) -> Option<Denial> {
+    pub fn denial(&self) -> Option<Denial> {
         if self.conversation.kind == ConversationKind::Direct || self.sender.is_self || self.sender.is_bot {
             return None;
         }
@@ -193,7 +208,8 @@ impl Speaker<'_> {
         let rules: Vec<&GroupRules> = topic.into_iter().chain(group.map(|group| &group.rules)).collect();
         let lists =
             [own_list(&rules), self.settings.group_allow_from.as_ref(), self.settings.allow_from.as_ref()];
-        let owners: Vec<String> = owners.iter().filter_map(|entry| self.channel.allow_entry(entry)).collect();
+        let owners: Vec<String> =
+            self.owners.iter().filter_map(|entry| self.channel.allow_entry(entry)).collect();
         if !self.names(&owners) && !lists.into_iter().any(|list| self.names(&self.entries(list))) {
             return None;
         }
@@ -272,11 +288,49 @@ impl Speaker<'_> {
         };
         // Pairing gives no commands in groups.
         let is_owner = self.names(&self.entries(self.settings.allow_from.as_ref()));
-        SenderVerdict::Heard(Admission {
-            is_listed: is_listed || is_owner,
-            has_list: !list.is_empty(),
-            group: Some(group),
-        })
+        self.heard(
+            SenderListing { has_list: !list.is_empty(), is_listed: is_listed || is_owner },
+            Some(group),
+        )
+    }
+
+    /// Returns the verdict on a sender who is heard. Under access groups only people who are listed
+    /// may give commands (spec `channels.md` §2.5).
+    fn heard(&self, listing: SenderListing, group: Option<EffectiveGroup>) -> SenderVerdict {
+        let SenderListing { has_list, is_listed } = listing;
+        let uses_groups = self.config.commands.use_access_groups.unwrap_or(true);
+        let rights = self.rights(!uses_groups || (has_list && is_listed));
+        SenderVerdict::Heard(HeardSender { rights, is_listed, group })
+    }
+
+    /// Returns the rights of the sender. `allowed_by_channel` is true if the lists of the channel let
+    /// them give commands.
+    fn rights(&self, allowed_by_channel: bool) -> CallerRights {
+        let Address { channel, target, .. } = self.address;
+        let from = match self.conversation.kind {
+            ConversationKind::Direct => format!("{channel}:{target}"),
+            ConversationKind::Group => format!("{channel}:group:{target}"),
+            ConversationKind::Channel => format!("{channel}:channel:{target}"),
+        };
+        let ids = [Some(self.sender.id.as_str()), self.sender.phone.as_deref(), Some(from.as_str())];
+        let ids: Vec<&str> = ids.into_iter().flatten().collect();
+        let owners: Vec<&str> = self.owners.iter().map(String::as_str).collect();
+        let allow_from = self.settings.allow_from.iter().flatten();
+        let allow_from: Vec<&str> = allow_from.map(|Entry(entry)| entry.as_str()).collect();
+        let by = CommandSender { channel, ids: &ids, allowed_by_channel };
+        let rules =
+            OwnerRules { owner_allow_from: &owners, allow_from: &allow_from, ..OwnerRules::default() };
+        CallerRights { is_let_in: self.is_let_in(), ..judge(&by, &rules) }
+    }
+
+    /// True in a chat of somebody who was let in by hand while no owner is named: they stand in for
+    /// the owner.
+    fn is_let_in(&self) -> bool {
+        let mut named = self.settings.allow_from.iter().flatten().filter(|Entry(entry)| entry != "*");
+        let names_owners = !self.owners.is_empty() || named.next().is_some();
+        self.conversation.kind == ConversationKind::Direct
+            && !names_owners
+            && self.settings.dm_policy != DmPolicy::Open
     }
 
     fn private_list(&self) -> Vec<String> {
@@ -298,45 +352,6 @@ impl Speaker<'_> {
 /// The list of a topic, or else of its group. It holds whatever the policy is, as in OpenClaw 2026.2.9; an empty one names nobody.
 fn own_list<'a>(rules: &[&'a GroupRules]) -> Option<&'a Vec<Entry>> {
     rules.iter().find_map(|rules| rules.allow_from.as_ref())
-}
-
-/// Returns true if the channel's rules allow a sender to give commands (spec `channels.md` §2.5).
-pub fn may_command(use_access_groups: bool, admission: &Admission) -> bool {
-    let list = Authorizer { is_configured: admission.has_list, allows: admission.is_listed };
-    may_command_by(use_access_groups, &[list], WithoutGroups::Allow)
-}
-
-/// A list that may name who gives commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Authorizer {
-    /// True if the list is configured.
-    pub is_configured: bool,
-    /// True if the list names the sender.
-    pub allows: bool,
-}
-
-/// People who may give commands if `commands.useAccessGroups` is off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WithoutGroups {
-    /// Allows every sender who is heard.
-    #[default]
-    Allow,
-    /// Allows nobody.
-    Deny,
-    /// Allows listed senders, or everybody if there is no list.
-    Configured,
-}
-
-/// Decides by access groups if they are used: one of the configured lists has to name the sender;
-/// without access groups, the platform decides.
-pub fn may_command_by(use_access_groups: bool, lists: &[Authorizer], without_groups: WithoutGroups) -> bool {
-    let is_named = || lists.iter().any(|list| list.is_configured && list.allows);
-    match (use_access_groups, without_groups) {
-        (true, _) => is_named(),
-        (false, WithoutGroups::Allow) => true,
-        (false, WithoutGroups::Deny) => false,
-        (false, WithoutGroups::Configured) => is_named() || !lists.iter().any(|list| list.is_configured),
-    }
 }
 
 /// Facts that decide if a message in a group is for the account.
@@ -387,12 +402,16 @@ mod tests {
         thread: Option<&str>,
         sender: &str,
     ) -> SenderVerdict {
-        asked(section, paired, kind, thread, sender, |speaker| speaker.gate())
+        asked(&of(section), (paired, &[]), kind, thread, sender, |speaker| speaker.gate())
+    }
+
+    fn of(section: &Value) -> Value {
+        json!({"channels": {"telegram": section}})
     }
 
     fn asked<T>(
-        section: &Value,
-        paired: &[&str],
+        document: &Value,
+        (paired, owners): (&[&str], &[String]),
         kind: ConversationKind,
         thread: Option<&str>,
         sender: &str,
@@ -400,8 +419,7 @@ mod tests {
     ) -> T {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
-        let text = json!({"channels": {"telegram": section}}).to_string();
-        let config = Config::from_json5(&text, &env).unwrap();
+        let config = Config::from_json5(&document.to_string(), &env).unwrap();
         let settings = AccessSettings::of(&config, "telegram", "default").unwrap();
         let conversation = ConversationInfo {
             kind,
@@ -422,7 +440,9 @@ mod tests {
         let paired: Vec<String> = paired.iter().map(|id| (*id).to_owned()).collect();
         ask(Speaker {
             channel: &Numbered,
+            config: &config,
             settings: &settings,
+            owners,
             paired: &paired,
             address: &address,
             conversation: &conversation,
@@ -583,9 +603,9 @@ mod tests {
             let ask = |speaker: Speaker<'_>| {
                 // A person who is heard is told nothing.
                 let is_heard = matches!(speaker.gate(), SenderVerdict::Heard(_));
-                (is_heard, speaker.denial(owners))
+                (is_heard, speaker.denial())
             };
-            asked(section, &[], ConversationKind::Group, Some("5"), sender, ask)
+            asked(&of(section), (&[], owners), ConversationKind::Group, Some("5"), sender, ask)
         };
         for (section, expect) in &rows {
             let (is_heard, denial) = told(section, "7", &[]);
@@ -637,12 +657,11 @@ mod tests {
         ];
         for (groups, expect) in rows {
             let section = json!({"groupPolicy": "open", "groups": groups});
-            let SenderVerdict::Heard(admission) =
-                gate(&section, &[], ConversationKind::Group, Some("5"), "7")
+            let SenderVerdict::Heard(heard) = gate(&section, &[], ConversationKind::Group, Some("5"), "7")
             else {
                 panic!("{groups}")
             };
-            assert_eq!(admission.group.unwrap().requires_mention, expect, "{groups}");
+            assert_eq!(heard.group.unwrap().requires_mention, expect, "{groups}");
         }
         let section = json!({"groupPolicy": "open", "groups": {
             "*": {"enabled": false, "groupPolicy": "disabled", "allowFrom": [8], "skills": [], "systemPrompt": "All."},
@@ -650,7 +669,7 @@ mod tests {
         }});
         let heard = gate(&section, &[], ConversationKind::Group, None, "7");
         let group = EffectiveGroup { requires_mention: true, ..EffectiveGroup::default() };
-        assert_eq!(heard, SenderVerdict::Heard(Admission { group: Some(group), ..Admission::default() }));
+        assert_eq!(heard, SenderVerdict::Heard(HeardSender { group: Some(group), ..HeardSender::default() }));
     }
 
     /// Spec `channels.md` §2.6.
@@ -671,40 +690,46 @@ mod tests {
         }
     }
 
-    /// Spec `channels.md` §2.5.
+    /// Spec `channels.md` §2.5, `messages.md` §6.
     #[test]
-    fn commands_are_for_who_an_authorizer_names() {
-        use WithoutGroups::{Allow, Configured, Deny};
-        let (none, other, ours) = ((false, true), (true, false), (true, true));
+    fn a_sender_who_is_heard_has_the_rights_that_the_lists_give() {
+        use ConversationKind::{Direct, Group};
+        let by_list = |commands: bool, owner: bool| (commands, owner, false);
         let rows = [
-            (true, &[none][..], Allow, false),
-            (true, &[other, ours], Allow, true),
-            (true, &[], Allow, false),
-            (false, &[other], Allow, true),
-            (false, &[none], Deny, false),
-            (false, &[(false, false)], Configured, true),
-            (false, &[other], Configured, false),
-            (false, &[other, ours], Configured, true),
+            (json!({"allowFrom": [7]}), &[][..], Direct, &[][..], (true, true, false), true),
+            (json!({"dmPolicy": "open", "allowFrom": ["*"]}), &[], Direct, &[], by_list(true, false), true),
+            // Somebody who was let in by a code stands in for an owner while none is named.
+            (json!({}), &["7"], Direct, &[], (true, false, true), true),
+            (json!({}), &["7"], Direct, &["telegram:8"], by_list(false, false), true),
+            (json!({"allowFrom": [8]}), &["7"], Direct, &[], by_list(true, false), true),
+            // An open group gives no commands to people whom no list names.
+            (json!({"groupPolicy": "open"}), &[], Group, &[], by_list(false, false), false),
+            (json!({"groupPolicy": "open", "allowFrom": [7]}), &[], Group, &[], by_list(true, true), true),
+            (json!({"groupAllowFrom": [7]}), &[], Group, &["8"], by_list(false, false), true),
+            (json!({"groupAllowFrom": [7]}), &[], Group, &["tg:7"], by_list(true, true), true),
         ];
-        for (use_access_groups, lists, mode, expect) in rows {
-            let given: Vec<Authorizer> =
-                lists.iter().map(|&(is_configured, allows)| Authorizer { is_configured, allows }).collect();
-            assert_eq!(may_command_by(use_access_groups, &given, mode), expect, "{lists:?} {mode:?}");
+        for (section, paired, kind, owners, expect, is_listed) in rows {
+            let owners: Vec<String> = owners.iter().map(|entry| (*entry).to_owned()).collect();
+            let SenderVerdict::Heard(heard) =
+                asked(&of(&section), (paired, &owners), kind, None, "7", |speaker| speaker.gate())
+            else {
+                panic!("{section} {kind:?}")
+            };
+            let CallerRights { may_command, is_owner, is_let_in, .. } = heard.rights;
+            assert_eq!((may_command, is_owner, is_let_in), expect, "{section} {kind:?} {owners:?}");
+            assert_eq!(heard.is_listed, is_listed, "{section} {kind:?}");
         }
     }
 
-    /// The same rules apply to the lists that platforms have.
     #[test]
-    fn commands_are_for_who_is_listed() {
-        let rows = [
-            (true, (false, true), false),
-            (true, (true, false), false),
-            (true, (true, true), true),
-            (false, (true, false), true),
-        ];
-        for (use_access_groups, (has_list, is_listed), expect) in rows {
-            let admission = Admission { has_list, is_listed, group: None };
-            assert_eq!(may_command(use_access_groups, &admission), expect);
+    fn without_access_groups_everybody_who_is_heard_may_give_commands() {
+        for (uses_groups, expect) in [(true, false), (false, true)] {
+            let mut document = of(&json!({"groupPolicy": "open"}));
+            document["commands"] = json!({"useAccessGroups": uses_groups});
+            let verdict =
+                asked(&document, (&[], &[]), ConversationKind::Group, None, "7", |speaker| speaker.gate());
+            let SenderVerdict::Heard(heard) = verdict else { panic!("{uses_groups}") };
+            assert_eq!(heard.rights.may_command, expect, "{uses_groups}");
         }
     }
 }

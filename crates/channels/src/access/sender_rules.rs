@@ -1,38 +1,65 @@
-//! Rights of a sender on a chat platform, decided from the lists of owners and people (spec
-//! `messages.md` §6).
+//! Rights of a caller, and those of a sender on a chat platform by the lists of owners and people
+//! (spec `messages.md` §6).
 
 use openclaw_config::registry;
 
-use super::CallerRights;
+use serde::{Deserialize, Serialize};
+
+/// Rights of a caller. Stored with a message as JSON: an absent flag grants nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallerRights {
+    /// True if the caller may give commands. Every client of the gateway's own protocol may.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub may_command: bool,
+    /// True for one of the owners: a sender who is listed as such, or a client that may change the
+    /// gateway.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_owner: bool,
+    /// True if the sender was let in by hand to a direct chat while no owner is named, and so stands
+    /// in for the owner there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_let_in: bool,
+    /// True if a client may decide on commands that wait for approval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub may_approve: bool,
+}
+
+impl CallerRights {
+    /// Returns the rights of a client or program with these scopes.
+    pub fn of_client(may_approve: bool, may_administer: bool) -> Self {
+        Self { may_command: true, is_owner: may_administer, may_approve, is_let_in: false }
+    }
+}
 
 /// The sender of a message, as a channel knows them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CommandSender<'a> {
+pub(super) struct CommandSender<'a> {
     /// The channel.
-    pub channel: &'a str,
+    pub(super) channel: &'a str,
     /// The sender's names, the best one first: id, E.164 number, `From`.
-    pub ids: &'a [&'a str],
+    pub(super) ids: &'a [&'a str],
     /// True if the channel's own allowlists let the sender give commands.
-    pub allowed_by_channel: bool,
+    pub(super) allowed_by_channel: bool,
 }
 
 /// Rules on whose commands count.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct OwnerRules<'a> {
+pub(super) struct OwnerRules<'a> {
     /// `commands.ownerAllowFrom`: `id`, `channel:id` or `*`.
-    pub owner_allow_from: &'a [&'a str],
+    pub(super) owner_allow_from: &'a [&'a str],
     /// Owners that the channel names for this chat.
-    pub chat_owners: &'a [&'a str],
+    pub(super) chat_owners: &'a [&'a str],
     /// The channel's `allowFrom`.
-    pub allow_from: &'a [&'a str],
+    pub(super) allow_from: &'a [&'a str],
     /// The bot's own address: the owner where nobody is named.
-    pub own_address: Option<&'a str>,
+    pub(super) own_address: Option<&'a str>,
     /// True if the channel takes commands only from its owners (WhatsApp).
-    pub owners_only: bool,
+    pub(super) owners_only: bool,
 }
 
 /// Judges a sender.
-pub fn judge(sender: &CommandSender<'_>, rules: &OwnerRules<'_>) -> CallerRights {
+pub(super) fn judge(sender: &CommandSender<'_>, rules: &OwnerRules<'_>) -> CallerRights {
     let own = |entries: &[&str]| -> Vec<String> {
         entries.iter().filter_map(|entry| entry_of(entry, sender.channel)).collect()
     };

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::value_path::join;
-
 /// Schema that `config.schema` answers with.
 const SCHEMA: &str = include_str!("../../data/schema.json");
 /// Places where more is accepted than clients are told, by dotted path (spec `config.md` §4.4).
@@ -166,6 +164,7 @@ pub(crate) fn fill_defaults(schema: &Value, value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value_path::join;
 
     /// Paths of the keys of a schema; `*` is any name or entry.
     fn keys(schema: &Value, path: &str, found: &mut std::collections::BTreeSet<String>) {

@@ -64,7 +64,7 @@ impl PairingAttempt<'_> {
     /// The private chats of the owners: of those in `commands.ownerAllowFrom`, or else of the first whom the channel's own list names.
     fn owners(&self, platforms: &Platforms) -> Vec<Address> {
         let chat = |entry: &str| self.private_chat(entry);
-        let named = platforms.owners(self.config, &self.event.address);
+        let named = platforms.owners(self.config, &self.event.address.channel, &self.event.address.account);
         let named: Vec<Address> = named.iter().filter_map(|entry| chat(entry)).collect();
         if !named.is_empty() {
             return named;

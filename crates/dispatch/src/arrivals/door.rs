@@ -1,5 +1,5 @@
-//! The door decides whether a sender is heard at all (spec `channels.md` §2) before their event is
-//! stored, so that the event is stored together with its fate. Events of senders who are not heard
+//! The door decides whether a sender is heard at all, and with which rights (spec `channels.md` §2),
+//! before their event is stored, so that the event is stored together with its fate. Events of senders who are not heard
 //! wait nowhere, however many there are.
 //!
 //! The cost is a check whether the lists have changed since they were read: one check for all
@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use openclaw_channels::access::rules::reasons;
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, PairingLook, PairingStore, SenderVerdict, Speaker,
+    AccessSettings, CallerRights, DmPolicy, GroupView, HeardSender, PairingLook, PairingStore, SenderVerdict,
+    Speaker,
 };
-use openclaw_channels::{Address, Channel, ConversationKind, Inbound, InboundEvent};
+use openclaw_channels::{Address, Channel, ConversationKind, Inbound, InboundEvent, Platforms, Pressers};
 use openclaw_config::Config;
 use parking_lot::Mutex;
 
@@ -32,9 +33,11 @@ pub(super) enum DoorDecision {
     Denied { fate: Fate, text: String },
     /// The sender is heard.
     Heard {
-        /// Role in which the sender is heard.
-        admission: Admission,
-        /// Settings that the admission rests on.
+        /// Rights of the sender.
+        rights: CallerRights,
+        /// The group, where it is one.
+        group: Option<GroupView>,
+        /// Settings by which that was decided.
         access: Arc<AccessSettings>,
     },
     /// The sender asks to be let in, and has a place among those who wait for that.
@@ -96,6 +99,8 @@ struct AccountView {
 struct DoorRules {
     channel: Arc<dyn Channel>,
     access: Arc<AccessSettings>,
+    /// Owners of commands, with ids in the place of names.
+    owners: Vec<String>,
     store: PairingStore,
 }
 
@@ -135,6 +140,7 @@ fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> 
     Ok(DoorRules {
         channel: platform,
         access: Arc::new(access(dispatch, config, channel, account)?),
+        owners: platforms.owners(config, channel, account),
         store: PairingStore::new(config.paths().credentials_dir(), channel, account),
     })
 }
@@ -164,7 +170,7 @@ impl AccountView {
         event: &Inbound,
     ) -> Result<DoorDecision, Fate> {
         let platforms = &dispatch.arrivals().platforms;
-        let DoorRules { channel, access, store } = self.rules.as_ref().map_err(Clone::clone)?;
+        let DoorRules { channel, access, owners, store } = self.rules.as_ref().map_err(Clone::clone)?;
         let Inbound { address, conversation, sender, .. } = event;
         match &event.event {
             InboundEvent::Unreadable { why } => {
@@ -186,11 +192,15 @@ impl AccountView {
         let paired = look.map(|look| look.guests.entries.as_slice()).unwrap_or_default();
         let unreadable = look.and_then(|look| look.guests.unreadable.as_ref());
         let channel = channel.as_ref();
-        let speaker = Speaker { channel, settings: access, paired, address, conversation, sender };
+        let speaker =
+            Speaker { channel, config, settings: access, owners, paired, address, conversation, sender };
         match speaker.gate() {
-            SenderVerdict::Heard(admission) => {
+            SenderVerdict::Heard(HeardSender { rights, is_listed, group }) => {
                 dispatch.chats().silent_groups.forget(address);
-                Ok(DoorDecision::Heard { admission, access: Arc::clone(access) })
+                if matches!(event.event, InboundEvent::Button { .. }) {
+                    may_press(platforms, config, event, is_listed)?;
+                }
+                Ok(DoorDecision::Heard { rights, group, access: Arc::clone(access) })
             }
             // A sender who is not in the lists that can be read may be in the one that can't:
             // nothing is told to them.
@@ -202,12 +212,12 @@ impl AccountView {
                     dispatch.chats().silent_groups.note(address, conversation, silence);
                 }
                 tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
-                if why == reasons::GROUP_POLICY && gate::is_from_menu(platforms, config, event) {
-                    let owners = platforms.owners(config, address);
-                    if let Some(denial) = speaker.denial(&owners) {
-                        let text = denial.text(channel.info().label);
-                        return Ok(DoorDecision::Denied { fate: Fate::handled(why), text });
-                    }
+                if why == reasons::GROUP_POLICY
+                    && gate::is_from_menu(platforms, config, event)
+                    && let Some(denial) = speaker.denial()
+                {
+                    let text = denial.text(channel.info().label);
+                    return Ok(DoorDecision::Denied { fate: Fate::handled(why), text });
                 }
                 Err(Fate::dropped(why))
             }
@@ -222,6 +232,21 @@ impl AccountView {
             }
         }
     }
+}
+
+/// Checks that a sender may press buttons in a conversation. The platform has already confirmed the
+/// press to them.
+fn may_press(platforms: &Platforms, config: &Config, event: &Inbound, is_listed: bool) -> Result<(), Fate> {
+    let Address { channel, account, .. } = &event.address;
+    let at_work = platforms.account(config, channel, account);
+    let why = match at_work.map(|at_work| at_work.pressers(&event.address)) {
+        Some(Ok(Pressers::Listed)) if !is_listed => "only listed people may press it".to_owned(),
+        Some(Ok(Pressers::Heard | Pressers::Listed)) => return Ok(()),
+        Some(Err(why)) => why.to_string(),
+        None => "its account is not there any more".to_owned(),
+    };
+    tracing::debug!(%channel, %account, sender = %event.sender.id, why, "a pressed button is not heard");
+    Err(Fate::dropped(reasons::INLINE_BUTTONS))
 }
 
 impl Lists {

@@ -1,15 +1,13 @@
-//! Decisions about an event of a platform, once the [`super::door`] has let it pass: its session,
-//! the sender's right to give commands, and whether a group addresses the agent (spec `channels.md`
-//! §2). On an error the event is dropped, so that nobody is let in because something could not be
-//! read.
+//! Decisions about an event of a platform, once the [`super::door`] has let it pass with the rights
+//! of its sender: its session, and whether a group addresses the agent (spec `channels.md` §2). On an
+//! error the event is dropped, so that nobody is let in because something could not be read.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::access::rules::{Addressed, may_command, reasons};
+use openclaw_channels::access::rules::{Addressed, reasons};
 use openclaw_channels::access::{
-    AccessSettings, Admission, Denial, DmPolicy, Entry, GroupView, Mentioned, PairingStore,
-    ReactionNotifications, written_owners,
+    AccessSettings, CallerRights, Denial, GroupView, Mentioned, PairingStore, ReactionNotifications,
 };
 use openclaw_channels::{
     Address, ConversationInfo, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
@@ -18,8 +16,6 @@ use openclaw_config::Config;
 use openclaw_delivery::ack_reaction;
 use openclaw_delivery::incoming::debounce::{Gather, TextFragment};
 use openclaw_delivery::incoming::{Utterance, compose};
-use openclaw_journal::caller::CallerRights;
-use openclaw_journal::caller::sender_rules::{CommandSender, OwnerRules, judge as judge_sender};
 use openclaw_journal::delivery::{Author, LaneKey};
 use openclaw_journal::frames::framed_name;
 use openclaw_journal::intent::Intent;
@@ -81,7 +77,7 @@ pub(super) struct Admitted {
     /// True if its words address the agent, rather than its being a command.
     pub(super) is_named: bool,
     pub(super) names: Arc<Mentioned>,
-    pub(super) command_text: String,
+    pub(super) command: CommandText,
     /// Number of earlier messages of the group that are shown with it.
     pub(super) history: u32,
     window: Duration,
@@ -95,6 +91,33 @@ pub(super) struct Admitted {
     pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
 
+/// Words of a message in the form that commands are read from: without the agent's names.
+#[derive(Default)]
+pub(super) struct CommandText {
+    pub(super) text: String,
+    /// True if they ask to stop.
+    is_stop: bool,
+}
+
+impl CommandText {
+    fn of(text: String) -> Self {
+        Self { is_stop: openclaw_commands::stop::is_stop(&text), text }
+    }
+
+    /// Returns those of the message in an event.
+    fn in_event(event: &Inbound, names: &Mentioned) -> Self {
+        let said = Utterance::of(event);
+        let is_stop = openclaw_commands::stop::is_stop;
+        let text = said.map(|one| compose::command_text(&one.message.text, &[one], names, is_stop));
+        text.map(Self::of).unwrap_or_default()
+    }
+
+    /// True for a command or a stop: those are read from the words without the agent's names.
+    fn is_told_apart(&self) -> bool {
+        self.is_stop || self.text.trim().starts_with(['/', '!'])
+    }
+}
+
 impl Admitted {
     /// Returns the message in the event.
     pub(super) fn message(&self) -> Option<&InboundMessage> {
@@ -104,9 +127,8 @@ impl Admitted {
     /// Returns the words that commands are read from; `None` if they are not the sender's own.
     pub(super) fn spoken(&self, text_commands: Option<bool>) -> Option<Spoken<'_>> {
         let message = self.message().filter(|message| !message.has_foreign_words())?;
-        let command = self.command_text.trim();
         Some(Spoken {
-            text: if is_told_apart(command) { command } else { &message.text },
+            text: if self.command.is_told_apart() { self.command.text.trim() } else { &message.text },
             attached: !message.media.is_empty(),
             may_command: self.rights.may_command,
             is_addressed: self.is_named,
@@ -116,7 +138,7 @@ impl Admitted {
 
     /// Puts other words in the place of its own.
     pub(super) fn reword(&mut self, words: String) {
-        self.command_text.clone_from(&words);
+        self.command = CommandText::of(words.clone());
         if let InboundEvent::Message(message) = &mut self.event.event {
             message.text = words;
         }
@@ -128,7 +150,7 @@ impl Admitted {
         // The commands are taken out of what is late, which needs a look at the session.
         let may_command = self.lateness != Lateness::OnTime && text.contains(['/', '!']);
         if !may_command && self.event.reword(text) {
-            self.command_text = command_text(&self.event, &self.names);
+            self.command = CommandText::in_event(&self.event, &self.names);
         }
     }
 
@@ -139,7 +161,7 @@ impl Admitted {
 
     /// True if it asks the agent to stop and its sender may do so.
     pub(super) fn is_stop(&self) -> bool {
-        self.rights.may_command && !self.is_left_out() && openclaw_commands::stop::is_stop(&self.command_text)
+        self.rights.may_command && !self.is_left_out() && self.command.is_stop
     }
 
     /// True if it does not address the agent by itself although it has to.
@@ -175,8 +197,8 @@ impl Admitted {
         if let Some(album) = &message.album {
             return Gather::Album(album.clone());
         }
-        let is_stop = !self.is_left_out() && openclaw_commands::stop::is_stop(&self.command_text);
-        if is_stop || message.is_press || openclaw_commands::begins_as_one(&self.command_text) {
+        let is_stop = !self.is_left_out() && self.command.is_stop;
+        if is_stop || message.is_press || openclaw_commands::begins_as_one(&self.command.text) {
             return Gather::Alone;
         }
         if message.goes_on {
@@ -234,8 +256,8 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
     let address = &event.address;
     let platforms = &dispatch.arrivals().platforms;
     let now = || access(dispatch, config, &address.channel, &address.account);
-    let (admission, access) = match seen {
-        DoorDecision::Heard { admission, access } => (admission, access),
+    let (rights, mut group, access) = match seen {
+        DoorDecision::Heard { rights, group, access } => (rights, group, access),
         DoorDecision::Asks(place) => {
             let access = now()?;
             let fate = ask(dispatch, config, &access, &event, (number, received_at)).await;
@@ -251,7 +273,6 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
         Fate::dropped(ROUTE)
     })?;
     route.session_key = spelled(&*dispatch.arrivals().store, route.session_key).await;
-    may_press(platforms, config, &event, &admission)?;
     let (press, button) = match press_of(&event) {
         Some(press) => match author_of(dispatch, &event.address, press.message_id).await {
             Author::Gateway => (Some(press), None),
@@ -267,8 +288,7 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
         Err(other) => return Err(noticed(dispatch, &access, &route, *other).await),
     };
     let names = Arc::new(names(config, &route));
-    let command_text = command_text(&event, &names);
-    let rights = rights_of(platforms, config, &access, &event, &admission);
+    let command = CommandText::in_event(&event, &names);
     if !rights.may_command && is_from_menu(platforms, config, &event) {
         handover::refuse_command(dispatch, &event, Denial::Unauthorised.text("")).await;
         return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED).into());
@@ -280,10 +300,12 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
     if pressed.is_some() && !rights.may_command {
         return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED).into());
     }
-    let admission = activated(dispatch, admission, &route).await;
-    let facts = match &admission.group {
+    let facts = match &mut group {
         None => None,
-        Some(group) => Some(addressed(group, &event, &names, &command_text, rights.may_command)?),
+        Some(group) => {
+            activate(dispatch, group, &route).await;
+            Some(addressed(group, &event, &names, &command.text, rights.may_command)?)
+        }
     };
     let left_out = facts.filter(|facts| facts.is_skipped()).map(|_| match history {
         0 => Fate::dropped(reasons::NO_MENTION),
@@ -295,7 +317,6 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
     let inbound = &config.messages.inbound;
     let window = inbound.by_channel.get(&event.address.channel).copied().or(inbound.debounce_ms).unwrap_or(0);
     let window = Duration::from_millis(window);
-    let group = admission.group;
     let at_work = platforms.at_work(&event.address.channel, &event.address.account);
     let listed_as = at_work.as_ref().map(|at_work| at_work.account.names_of(&event.sender.id));
     let lateness = Lateness::of(event.at, received_at);
@@ -311,7 +332,7 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
         ack,
         is_named,
         names,
-        command_text,
+        command,
         history,
         window,
         pressed,
@@ -319,13 +340,6 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
         left_out,
         in_memory,
     })
-}
-
-/// Returns the words of a message in the form that commands are read from.
-fn command_text(event: &Inbound, names: &Mentioned) -> String {
-    let said = Utterance::of(event);
-    let is_stop = openclaw_commands::stop::is_stop;
-    said.map(|one| compose::command_text(&one.message.text, &[one], names, is_stop)).unwrap_or_default()
 }
 
 /// Converts the address into the form that routing takes.
@@ -398,28 +412,6 @@ fn message_of(event: Inbound, typed: Option<String>) -> Result<Inbound, Box<Inbo
     }
 }
 
-/// Checks whether this sender may press a button here. The platform has already confirmed the press
-/// to its sender.
-fn may_press(
-    platforms: &Platforms,
-    config: &Config,
-    event: &Inbound,
-    admission: &Admission,
-) -> Result<(), Fate> {
-    if !matches!(event.event, InboundEvent::Button { .. }) {
-        return Ok(());
-    }
-    let Address { channel, account, .. } = &event.address;
-    let at_work = platforms.account(config, channel, account);
-    let refusal = match at_work.map(|at_work| at_work.permits_press(&event.address, admission)) {
-        Some(Ok(())) => return Ok(()),
-        Some(Err(why)) => why.to_string(),
-        None => "its account is not there any more".to_owned(),
-    };
-    tracing::debug!(%channel, %account, sender = %event.sender.id, why = refusal, "a pressed button is not heard");
-    Err(Fate::dropped(reasons::INLINE_BUTTONS))
-}
-
 /// A button that was pressed.
 #[derive(Clone, Copy)]
 struct Pressed<'a> {
@@ -449,16 +441,13 @@ async fn author_of(dispatch: &Dispatch, at: &Address, message_id: &str) -> Autho
 }
 
 /// Applies `/activation`, which overrides what is configured for a group.
-async fn activated(dispatch: &Dispatch, mut admission: Admission, route: &Route) -> Admission {
-    if let Some(group) = &mut admission.group {
-        let entry = dispatch.arrivals().rows.entry_or_none(&route.session_key).await;
-        match entry.and_then(|entry| entry.group_activation) {
-            Some(GroupActivation::Always) => group.requires_mention = false,
-            Some(GroupActivation::Mention) => group.requires_mention = true,
-            None => {}
-        }
+async fn activate(dispatch: &Dispatch, group: &mut GroupView, route: &Route) {
+    let entry = dispatch.arrivals().rows.entry_or_none(&route.session_key).await;
+    match entry.and_then(|entry| entry.group_activation) {
+        Some(GroupActivation::Always) => group.requires_mention = false,
+        Some(GroupActivation::Mention) => group.requires_mention = true,
+        None => {}
     }
-    admission
 }
 
 /// Lets a group's settings follow it after it has got another id.
@@ -557,56 +546,16 @@ fn names(config: &Config, route: &Route) -> Mentioned {
     }
 }
 
-/// Returns the rights of the sender (spec `messages.md` §6).
-fn rights_of(
-    platforms: &Platforms,
-    config: &Config,
-    access: &AccessSettings,
-    event: &Inbound,
-    admission: &Admission,
-) -> CallerRights {
-    let sender = &event.sender;
-    let use_groups = config.commands.use_access_groups.unwrap_or(true);
-    let owners = platforms.owners(config, &event.address);
-    let allow_from: Vec<&str> =
-        access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
-    let Address { channel, target, .. } = &event.address;
-    let from = match event.conversation.kind {
-        ConversationKind::Direct => format!("{channel}:{target}"),
-        ConversationKind::Group => format!("{channel}:group:{target}"),
-        ConversationKind::Channel => format!("{channel}:channel:{target}"),
-    };
-    let ids = [Some(sender.id.as_str()), sender.phone.as_deref(), Some(from.as_str())];
-    let ids: Vec<&str> = ids.into_iter().flatten().collect();
-    let allowed_by_channel = may_command(use_groups, admission);
-    let by = CommandSender { channel: &event.address.channel, ids: &ids, allowed_by_channel };
-    let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
-    let rules = OwnerRules { owner_allow_from: &owners, allow_from: &allow_from, ..OwnerRules::default() };
-    CallerRights { is_let_in: is_let_in(config, access, event), ..judge_sender(&by, &rules) }
-}
-
 /// True if it is a command that the platform's own menu offers; such a command is answered, also if
 /// it is refused (spec `channels.md` §7.5).
 pub(super) fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound) -> bool {
     let is_native = Utterance::of(event).is_some_and(|one| one.message.is_native_command);
     let Address { channel, account, .. } = &event.address;
+    // No name of the agent stands before it.
+    let command = || CommandText::in_event(event, &Mentioned::default()).text;
     is_native
-        // No name of the agent stands before it.
-        && openclaw_commands::is_in_menu(&command_text(event, &Mentioned::default()), &config.commands)
+        && openclaw_commands::is_in_menu(&command(), &config.commands)
         && platforms.account(config, channel, account).is_some_and(|account| account.has_menu())
-}
-
-/// True in a chat of somebody who was let in by hand while no owner is named: they stand in for the
-/// owner.
-fn is_let_in(config: &Config, access: &AccessSettings, event: &Inbound) -> bool {
-    let is_named = |Entry(entry): &Entry| entry != "*";
-    let names_owners = !written_owners(config).is_empty() || access.allow_from.iter().flatten().any(is_named);
-    event.conversation.kind == ConversationKind::Direct && !names_owners && access.dm_policy != DmPolicy::Open
-}
-
-/// True if a text without the agent's names is a command or a stop: those are read from it.
-fn is_told_apart(command: &str) -> bool {
-    command.starts_with(['/', '!']) || openclaw_commands::stop::is_stop(command)
 }
 
 /// Returns how a group's message addresses the agent, or else its fate (mention gating). Of

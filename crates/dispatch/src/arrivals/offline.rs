@@ -80,7 +80,7 @@ async fn commands_in(dispatch: &Dispatch, admitted: &Admitted) -> Option<Late> {
         return None;
     }
     if admitted.press().is_some() {
-        return Some(Late { commands: vec![first_word(&admitted.command_text)], words: String::new() });
+        return Some(Late { commands: vec![first_word(&admitted.command.text)], words: String::new() });
     }
     let spoken = admitted.spoken(dispatch.arrivals().settings.now().config.commands.text)?;
     // A file is answered without the command below it.

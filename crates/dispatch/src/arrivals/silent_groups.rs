@@ -19,8 +19,9 @@ impl Dispatch {
         self.chats().silent_groups.of(channel, account, |seen| {
             let GroupSighting { at, conversation, .. } = seen;
             let channel = platform.as_ref();
-            let (settings, sender) = (&settings, &nobody);
-            Speaker { channel, settings, paired: &[], address: at, conversation, sender }.silence()
+            let (config, settings, sender) = (&now.config, &settings, &nobody);
+            let (owners, paired) = (&[], &[]);
+            Speaker { channel, config, settings, owners, paired, address: at, conversation, sender }.silence()
         })
     }
 }

@@ -148,7 +148,7 @@ impl SystemPrompts {
     fn owner_numbers(&self, config: &Config, at: Option<&Address>) -> Vec<String> {
         let Some(at) = at else { return written_owners(config) };
         let platforms = &self.platforms;
-        let owners = platforms.owners(config, at);
+        let owners = platforms.owners(config, &at.channel, &at.account);
         if !owners.is_empty() {
             return owners;
         }
