@@ -9,7 +9,7 @@ use regex::Regex;
 use crate::source::{self, SourceFile, code};
 
 /// Largest permitted counts.
-const ALLOWED: Counts = Counts { comments: 532, types: 22, terms: 0 };
+const ALLOWED: Counts = Counts { comments: 531, types: 22, terms: 0 };
 
 /// First words of a comment that say nothing of what it describes.
 const EMPTY_FIRST_WORDS: &str = "it its they them their he she we our us you your this that these those who whom whose which what when \
