@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the next call to a log does; all is well when nothing is left.
+/// Result of the next call to a log; all is well when none is left.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
     Well,
