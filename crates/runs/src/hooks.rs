@@ -1,10 +1,11 @@
 //! Places where hooks are told and asked, and the work of the bundled ones (spec `agent-runtime.md`
 //! §8). Hooks themselves are in [`openclaw_agent::hooks`].
 //!
-//! Without hooks each of these places costs one look at a pointer. [`conversation`] tells of
-//! sessions that begin, end and are stopped, [`bootstrap`] has the workspace files changed,
-//! [`memory`] keeps the end of a conversation, [`run`] of runs
-//! and messages, [`delivery`] of messages to chat platforms.
+//! Without hooks each of these places costs one look at a pointer. [`events`] tells the handlers of
+//! an event, [`bootstrap`] has the workspace files changed, [`memory`] keeps the end of a
+//! conversation, [`run`] tells of runs and messages, [`delivery`] of messages to chat platforms.
+//! [`conversation_hooks`](crate::conversation_hooks) tells of sessions that begin, end and are
+//! stopped.
 
 pub mod bootstrap;
 mod delivery;

@@ -40,9 +40,9 @@ impl AsideAnswers {
         Self { settings, services, rows, transcripts, journal, answers, kill }
     }
 
-    /// Carries out a message's request while a run of its session is under way. Clients may be told the
-    /// answer at once; it is written into the transcript by [`close`]. `overtaken` is cancelled once
-    /// something else waits for it.
+    /// Carries out a message's request while a run of its session is under way. Clients may be told
+    /// the answer at once; [`GatewayCommands::close`](super::GatewayCommands::close) writes it into
+    /// the transcript. `overtaken` is cancelled once something else waits for it.
     pub async fn answer_aside(&self, row: &InboxRow, overtaken: &CancellationToken) -> Option<GatewayAnswer> {
         match self.answer_beside_run(row, overtaken).await {
             Ok(answer) => answer,
