@@ -194,6 +194,9 @@ impl Turns {
         if answered.is_some() {
             figures.abort = reason;
         }
+        // All that is left is to store it: another session's run begins while the disk works. A
+        // compaction behind the run calls a model, and keeps the place.
+        let permit = permit.filter(|_| is_full);
         let storing = async {
             let session = &prepared.session;
             match dead_end {

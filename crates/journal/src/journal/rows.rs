@@ -99,6 +99,15 @@ pub enum NewContent<'a, T> {
     Replaced(&'a T),
 }
 
+// By hand: a derived one asks the content for it.
+impl<T> Clone for NewContent<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for NewContent<'_, T> {}
+
 impl<T: Clone> NewContent<'_, T> {
     /// Returns the content that a row has in place of this one.
     pub fn instead_of(self, old: Option<Result<T, String>>) -> Option<Result<T, String>> {

@@ -309,7 +309,7 @@ mod tests {
     fn an_event_has_one_fate_and_only_context_is_read_later() {
         let run = RunId::new("run");
         let fates = [
-            (Fate::Run(run.clone()), false),
+            (Fate::Run(run), false),
             (Fate::Noted, true),
             (Fate::handled("stop"), false),
             (Fate::dropped("dm-policy"), false),

@@ -535,7 +535,7 @@ fn answered(run: &str, bytes: usize) -> Update {
 }
 
 async fn answers(journal: &SqliteJournal) -> Vec<String> {
-    let waiting = any(&journal).waiting_deliveries().await.unwrap();
+    let waiting = any(journal).waiting_deliveries().await.unwrap();
     waiting.into_iter().map(|listed| listed.status.id).collect()
 }
 
