@@ -234,20 +234,15 @@ impl OpenTranscript {
     }
 
     /// Number of known entries.
-    pub fn len(&self) -> usize {
+    pub fn known_entries(&self) -> usize {
         self.tail.index.len()
-    }
-
-    /// True if no entry is known.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// About how much memory it takes while it is kept, in bytes.
     pub fn memory(&self) -> usize {
         /// Estimated bytes that an entry takes beside its text, in the index and as parsed.
         const ENTRY: usize = 1024;
-        self.len() * ENTRY + self.entry_bytes
+        self.known_entries() * ENTRY + self.entry_bytes
     }
 
     /// Takes in changes by others. Later reads and appends build on the log as it is at this
