@@ -4,7 +4,7 @@ use openclaw_channels::{Address, Inbound};
 use openclaw_protocol::RunId;
 use rusqlite::{Connection, Row, ToSql, params};
 
-use super::rows::{execute, order, read_some, written};
+use super::rows::{execute, order, read_few, read_some, written};
 use crate::arrival::{Fate, NewArrival, Routed};
 use crate::journal::rows::{
     ArrivalIdentity, ArrivalProgress, ArrivalQuery, ArrivalRow, NewContent, RowContent,
@@ -96,7 +96,10 @@ pub(super) fn select(
     match query {
         ArrivalQuery::Number(number) => some("seq = ?1", &[number]),
         ArrivalQuery::Same(ArrivalIdentity { identity, former, .. }) => {
-            some("identity IN (?1, ?2)", &[identity, former])
+            let sql = format!("SELECT {COLUMNS}, {content} FROM arrivals WHERE identity IN (?1, ?2)");
+            let order = (query.is_newest_first(), most);
+            let is_meant = |row: &ArrivalRow| query.matches(row);
+            read_few(db.prepare_cached(&sql)?, [identity, former], order, read, is_meant, |row| row.number)
         }
         ArrivalQuery::Waiting { after } => some("fate IS NULL AND seq > ?1", &[after]),
         ArrivalQuery::Noted { conversation: Address { channel, account, target, .. }, before } => {

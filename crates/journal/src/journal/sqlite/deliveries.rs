@@ -4,7 +4,7 @@ use openclaw_channels::{Address, Part};
 use openclaw_protocol::SessionKey;
 use rusqlite::{Connection, Row, ToSql, params};
 
-use super::rows::{execute, order, read_some, written};
+use super::rows::{execute, order, read_few, read_some, written};
 use crate::delivery::{Author, Delivery, DeliveryFailure, DeliveryState};
 use crate::journal::rows::{
     DeliveryProgress, DeliveryQuery, DeliveryRow, DeliveryTotal, NewContent, RowContent,
@@ -92,10 +92,15 @@ pub(super) fn select(
     let some = |which: &str, values: &[&dyn ToSql]| {
         read_some(db.prepare_cached(&sql(which))?, values, most, read, |row| query.matches(row))
     };
+    let few = |which: &str, values: &[&dyn ToSql]| {
+        let sql = format!("SELECT {COLUMNS}, {content} FROM outbox WHERE {which}");
+        let order = (query.is_newest_first(), most);
+        read_few(db.prepare_cached(&sql)?, values, order, read, |row| query.matches(row), |row| row.number)
+    };
     match query {
         DeliveryQuery::Id(id) => some("id = ?1", &[id]),
         DeliveryQuery::Number(number) => some("seq = ?1", &[number]),
-        DeliveryQuery::OfRun(run_id) => some("id >= ?1 || ':' AND id < ?1 || ';'", &[&run_id.as_str()]),
+        DeliveryQuery::OfRun(run_id) => few("id >= ?1 || ':' AND id < ?1 || ';'", &[&run_id.as_str()]),
         DeliveryQuery::Named(id) => some("(id = ?1 OR instr(receipt, ?2))", &[id, &quoted(id)?]),
         DeliveryQuery::Sent { channel, message_id } => {
             let which = "state = 'sent' AND channel = ?1 AND instr(receipt, ?2)";
@@ -111,12 +116,12 @@ pub(super) fn select(
         }
         DeliveryQuery::GivenUp => some("state = 'failed' AND given_up IS NOT 'discarded'", &[]),
         DeliveryQuery::GivenUpOf(message) => {
-            some("id >= ?1 || ':' AND id < ?1 || ';' AND state = 'failed'", &[message])
+            few("id >= ?1 || ':' AND id < ?1 || ';' AND state = 'failed'", &[message])
         }
         DeliveryQuery::HeldIn(Address { channel, account, target, .. }) => {
             let which =
                 "state = 'failed' AND next_at > ended_at AND channel = ?1 AND account = ?2 AND target = ?3";
-            some(which, &[channel, account, target])
+            few(which, &[channel, account, target])
         }
     }
 }

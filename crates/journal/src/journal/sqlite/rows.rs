@@ -164,6 +164,25 @@ pub(super) fn read_some<T>(
     Ok(found)
 }
 
+/// Reads few rows and puts them into a query's order here: SQLite would take more memory to sort two
+/// rows than their statement takes otherwise.
+pub(super) fn read_few<T>(
+    statement: CachedStatement<'_>,
+    values: impl Params,
+    (is_newest_first, most): (bool, u32),
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    is_meant: impl Fn(&T) -> bool,
+    number: impl Fn(&T) -> i64,
+) -> Result<Vec<T>, JournalError> {
+    let mut found = read_some(statement, values, u32::MAX, read, is_meant)?;
+    found.sort_by_key(number);
+    if is_newest_first {
+        found.reverse();
+    }
+    found.truncate(most as usize);
+    Ok(found)
+}
+
 /// Returns the column of a new content, JSON; `None` if the old one stays.
 pub(super) fn written<T: serde::Serialize>(
     content: NewContent<'_, T>,

@@ -173,7 +173,7 @@ impl DbWriter {
             let (mut batch, mut reads) = (Vec::new(), Vec::new());
             while let Some(mail) = next.take() {
                 match mail {
-                    Mail::Work(work) => batch.push(work),
+                    Mail::Work(work) => batch.push(*work),
                     Mail::Close => open = false,
                     read => reads.push(read),
                 }
@@ -209,7 +209,7 @@ impl DbWriter {
 
     /// Makes changes, in their order. A change that the disk refuses holds back all that came after
     /// it: of two answers for one reader the second must not be stored first.
-    fn write(&mut self, batch: Vec<Box<Work>>) {
+    fn write(&mut self, batch: Vec<Work>) {
         if batch.is_empty() {
             return;
         }
@@ -260,7 +260,7 @@ impl DbWriter {
     }
 
     /// Ends the open transaction, which holds these changes, and answers them.
-    fn commit(&mut self, applied: Vec<Box<Work>>, is_synced: bool) {
+    fn commit(&mut self, applied: Vec<Work>, is_synced: bool) {
         if applied.is_empty() {
             // Nothing to roll back when the disk's refusal did it already.
             let _ = execute(&self.db, "ROLLBACK");
@@ -310,11 +310,11 @@ impl DbWriter {
         }));
     }
 
-    fn deny_all(&mut self, batch: Vec<Box<Work>>, error: &JournalError) {
+    fn deny_all(&mut self, batch: Vec<Work>, error: &JournalError) {
         batch.into_iter().for_each(|work| self.deny(work, error.clone()));
     }
 
-    fn deny(&mut self, work: Box<Work>, error: JournalError) {
+    fn deny(&mut self, work: Work, error: JournalError) {
         self.retries.extend(work.deny(error, &self.refused));
     }
 
