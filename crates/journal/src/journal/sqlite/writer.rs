@@ -1,8 +1,6 @@
 //! The thread that has the database: group commit, retries of updates that must not be lost, and
 //! reads between two commits.
 
-#![allow(clippy::vec_box, reason = "work comes in a box, which is opened once it is done")]
-
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
