@@ -1,6 +1,6 @@
 //! `/compact [instructions]` (spec `agent-runtime.md` §10.8, `messages.md` §5): the conversation so far becomes a summary. It is not
 //! answered from the table: the session's turn is needed for it, and the run under way is stopped. See
-//! `crates/dispatch/src/runner/compaction.rs`.
+//! `crates/runs/src/compaction.rs`.
 
 use super::command::{Category, ChatCommand, Does, Offered, Takes};
 

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use crate::intake::Receipt;
 use crate::known_chats::KnownChats;
 use crate::lane::{ChangeKind, LaneCommand, SessionChange, Supervisor};
-use crate::parts::{ArrivalParts, ChildParts, DispatchFamilies, DoorParts, HookParts, SessionToolParts};
+use crate::parts::{ArrivalParts, ChildParts, DispatchFamilies, HookParts, RequestParts, SessionToolParts};
 use openclaw_commands::stop;
 use openclaw_runs::Announcement;
 use openclaw_runs::conversation_hooks::GivenBy;
@@ -117,8 +117,8 @@ impl Dispatch {
         &self.families
     }
 
-    fn door(&self) -> &DoorParts {
-        &self.families.door
+    fn requests(&self) -> &RequestParts {
+        &self.families.requests
     }
 
     pub(crate) fn arrivals(&self) -> &ArrivalParts {
@@ -164,7 +164,7 @@ impl Dispatch {
 
     /// Removes the copies of files that no delivery names any more.
     pub async fn sweep_files(&self) {
-        if let Err(error) = self.door().outbox.sweep_files(JUST_TAKEN).await {
+        if let Err(error) = self.requests().outbox.sweep_files(JUST_TAKEN).await {
             tracing::warn!(%error, "files that no delivery names are left where they are");
         }
     }
@@ -178,12 +178,12 @@ impl Dispatch {
     /// [`Accepted::Finished`]: openclaw_journal::api::Accepted::Finished
     pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
-        let received = self.door().hooks.received(&message);
+        let received = self.requests().hooks.received(&message);
         if stop::is_stop(&message.text) {
             let by = GivenBy { source: WEBCHAT.to_owned(), sender: message.sender, chat: None };
-            let hooks = Arc::clone(&self.door().conversation_hooks);
+            let hooks = Arc::clone(&self.requests().conversation_hooks);
             if let Some(received) = received {
-                received.tell(self.door().clock.now_ms());
+                received.tell(self.requests().clock.now_ms());
             }
             let stopping = self.stop(&session_key, AbortReason::Stop).await;
             return Placed::new(async move {
@@ -235,13 +235,13 @@ impl Dispatch {
         session_key: SessionKey,
         request: RunRequest,
     ) -> Placed<Result<Receipt, DispatchError>> {
-        if self.door().stops.stopping.is_cancelled() {
+        if self.requests().stops.stopping.is_cancelled() {
             return Placed::known(Err(DispatchError::ShuttingDown));
         }
         let (intake, lanes) = (Arc::clone(&self.families.intake), Arc::clone(&self.lanes));
         let (placed, has_place) = oneshot::channel();
         let accept = intake.accept(lanes, run_id, session_key, request, placed);
-        let accepting = self.door().tasks.accepting.spawn(Box::pin(accept));
+        let accepting = self.requests().tasks.accepting.spawn(Box::pin(accept));
         // Dropped when it has its place, or was refused before.
         let _ = has_place.await;
         Placed::new(async move {
@@ -275,13 +275,13 @@ impl Dispatch {
 
     /// Notes that a person chose the model of a session other than by a message: `sessions.patch`.
     pub fn model_chosen(&self, session_key: &SessionKey) {
-        self.door().models.chosen_by_hand(session_key);
+        self.requests().models.chosen_by_hand(session_key);
     }
 
     /// Waits until the list on disk has every child. One that is stopped before it begins is over at once: a list that misses it then
     /// would never have it.
     pub(crate) async fn children_are_listed(&self) {
-        let DoorParts { stops, child_runs, .. } = self.door();
+        let RequestParts { stops, child_runs, .. } = self.requests();
         tokio::select! { biased;
             // The rest is written at the end.
             () = stops.stopping.cancelled() => {}
@@ -309,7 +309,7 @@ impl Dispatch {
         };
         let panicked = still_active.clone();
         // Spawned so that it completes if the caller disconnects.
-        let changing = self.door().tasks.accepting.spawn(async move {
+        let changing = self.requests().tasks.accepting.spawn(async move {
             let given = match tokio::time::timeout(patience, &mut floor).await {
                 Ok(given) => given.ok(),
                 Err(_) => {
@@ -330,7 +330,7 @@ impl Dispatch {
 
     /// Returns the runs of a session that have not ended, oldest first.
     pub fn active_runs(&self, session_key: &SessionKey) -> Vec<ActiveRun> {
-        self.door().registry.of_session(session_key)
+        self.requests().registry.of_session(session_key)
     }
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
@@ -338,11 +338,11 @@ impl Dispatch {
     /// message or a change that was placed before and begins the conversation anew.
     /// After an error, see [`InjectError`], nothing was written.
     pub async fn inject(&self, message: InjectMessage) -> Placed<Result<Injected, InjectError>> {
-        if self.door().stops.stopping.is_cancelled() {
+        if self.requests().stops.stopping.is_cancelled() {
             return Placed::known(Err(InjectError::ShuttingDown));
         }
         let (key, asked_at) = (message.session_key.clone(), Instant::now());
-        let injections = Arc::clone(&self.door().injections);
+        let injections = Arc::clone(&self.requests().injections);
         let work = move |run| async move { injections.work(message, run, asked_at).await };
         let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
         Placed::new(async move { placed.outcome().await.unwrap_or_else(|_| Err(StillActive(key).into())) })
@@ -357,24 +357,24 @@ impl Dispatch {
         names: Vec<String>,
         reach: ClientFiles,
     ) -> Result<Vec<AnswerMedia>, String> {
-        self.door().files.load_files(names, reach).await
+        self.requests().files.load_files(names, reach).await
     }
 
     /// Returns the commands that a platform may offer in its menu, in order: our own, then those of
     /// the agents' skills.
     pub async fn menu(&self) -> Vec<MenuCommand> {
-        let settings = self.door().settings.now();
+        let settings = self.requests().settings.now();
         let mut skills: Vec<SkillCommand> = Vec::new();
         for id in settings.config.agent_ids() {
             let agent = settings.config.agent(&id);
             let wanted = Wanted { config: &settings.config, agent: &id, workspace: &agent.workspace };
-            let snapshot = self.door().skills.for_turn(wanted, Occasion::GoesOn(None)).await;
+            let snapshot = self.requests().skills.for_turn(wanted, Occasion::GoesOn(None)).await;
             let own = openclaw_commands::skill::commands(&snapshot).iter();
             let new = own.filter(|one| !skills.iter().any(|known| known.name == one.name)).cloned();
             let new: Vec<SkillCommand> = new.collect();
             skills.extend(new);
         }
-        let platforms = self.door().platforms.usable(&settings.config);
+        let platforms = self.requests().platforms.usable(&settings.config);
         let facts =
             openclaw_commands::MenuFacts { settings: &settings.config.commands, platforms: &platforms };
         openclaw_commands::menu(facts, &skills)
@@ -382,7 +382,7 @@ impl Dispatch {
 
     /// Queue of deliveries to chat platforms.
     pub fn outbox(&self) -> &Outbox {
-        &self.door().outbox
+        &self.requests().outbox
     }
 
     /// Hands a session's delivery over, if the session may send now (spec `sessions.md` §6). Answers to commands are not
@@ -391,7 +391,7 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
     pub async fn deliver(&self, delivery: Delivery) -> Result<Enqueued, DeliverError> {
-        self.door().deliveries.deliver(delivery).await
+        self.requests().deliveries.deliver(delivery).await
     }
 
     /// Does an action of the `message` tool for a client of the gateway.
@@ -399,7 +399,7 @@ impl Dispatch {
     /// # Errors
     /// See [`MessageError`].
     pub async fn message_action(&self, request: &MessageRequest) -> Result<Value, MessageError> {
-        perform_for_operator(&*self.door().actions, request).await
+        perform_for_operator(&*self.requests().actions, request).await
     }
 
     /// Tells the session of a conversation about a message that was sent there by hand: the named
@@ -407,12 +407,12 @@ impl Dispatch {
     /// failures are logged.
     pub async fn mirror(&self, sent: Mirrored) {
         let Mirrored { session_key, address, target, text, media } = sent;
-        let settings = self.door().settings.now();
+        let settings = self.requests().settings.now();
         let derived = || sessions_of(&settings.sessions, &address, &target);
         for key in session_key.map_or_else(derived, |key| vec![key]) {
-            let Ok(Some(row)) = self.door().store.get(&key).await else { continue };
+            let Ok(Some(row)) = self.requests().store.get(&key).await else { continue };
             let key = row.key;
-            let (injections, asked_at) = (Arc::clone(&self.door().injections), Instant::now());
+            let (injections, asked_at) = (Arc::clone(&self.requests().injections), Instant::now());
             let message = InjectMessage { session_key: key.clone(), text: text.clone(), label: None };
             let media = media.clone();
             let work = move |run| async move { injections.mirror(message, media, run, asked_at).await };
@@ -436,7 +436,7 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`].
     pub async fn announce(&self, announcement: Announcement) -> Result<(), DeliverError> {
-        self.door().deliveries.announce(announcement).await
+        self.requests().deliveries.announce(announcement).await
     }
 
     /// Returns the status of each delivery of a run's answer, once all of them are over or
@@ -450,7 +450,7 @@ impl Dispatch {
         patience: Duration,
     ) -> Result<Vec<DeliveryStatus>, OutboxError> {
         let deadline = Instant::now() + patience;
-        let found = self.door().journal.deliveries_of(run_id).await?;
+        let found = self.requests().journal.deliveries_of(run_id).await?;
         let mut ended = Vec::with_capacity(found.len());
         for delivery in found {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -461,43 +461,43 @@ impl Dispatch {
 
     /// Every event from now on.
     pub fn subscribe(&self) -> Events {
-        self.door().hub.subscribe()
+        self.requests().hub.subscribe()
     }
 
     /// Stops beginning runs from now on. Messages are accepted and wait for the next start, runs
     /// under way can be stopped, and answers of the gateway itself are still given.
     pub fn hold_runs(&self) {
-        self.door().stops.holding.cancel();
-        self.door().tasks.working.close();
+        self.requests().stops.holding.cancel();
+        self.requests().tasks.working.close();
     }
 
     /// True if no run is begun any more.
     pub fn holds_runs(&self) -> bool {
-        self.door().stops.holding.is_cancelled()
+        self.requests().stops.holding.is_cancelled()
     }
 
     /// Number of runs under way.
     pub fn runs_under_way(&self) -> usize {
-        self.door().tasks.working.len()
+        self.requests().tasks.working.len()
     }
 
     /// Waits until no run is under way, after [`Dispatch::hold_runs`].
     pub async fn runs_ended(&self) {
-        self.door().tasks.working.wait().await;
+        self.requests().tasks.working.wait().await;
     }
 
     /// Refuses messages from now on, and leaves waiting ones to the next start.
     pub fn stop_accepting(&self) {
-        self.door().stops.stopping.cancel();
-        self.door().tasks.accepting.close();
-        self.door().tasks.showing.close();
+        self.requests().stops.stopping.cancel();
+        self.requests().tasks.accepting.close();
+        self.requests().tasks.showing.close();
     }
 
     /// Takes no more messages, lets runs finish up to `deadline`, stops the rest (they are resumed at the next start) and
     /// closes the inbox. Answers with the ids of the runs that did not finish.
     pub async fn shutdown(&self, deadline: Duration) -> Vec<RunId> {
         self.stop_accepting();
-        let DoorParts { tasks, stops, outbox, registry, journal, hub, .. } = self.door();
+        let RequestParts { tasks, stops, outbox, registry, journal, hub, .. } = self.requests();
         let drained = async {
             tasks.accepting.wait().await;
             tasks.showing.wait().await;
@@ -516,7 +516,7 @@ impl Dispatch {
         }
         self.families.child_tasks.close().await;
         // Commands in the background end with the process, and the next process tells of them.
-        self.door().command_sessions.note_output().await;
+        self.requests().command_sessions.note_output().await;
         // These runs were stopped, and did not end the process.
         if !taken_up.is_empty()
             && let Err(error) = journal.update(Update::Excuse(taken_up)).await

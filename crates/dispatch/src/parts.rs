@@ -47,7 +47,7 @@ use crate::waits::Waits;
 
 /// The families of a dispatcher's work.
 pub(crate) struct DispatchFamilies {
-    pub(crate) door: DoorParts,
+    pub(crate) requests: RequestParts,
     pub(crate) arrivals: ArrivalParts,
     pub(crate) children: ChildParts,
     pub(crate) session_tools: SessionToolParts,
@@ -62,8 +62,8 @@ pub(crate) struct DispatchFamilies {
     pub(crate) lanes: Weak<Supervisor>,
 }
 
-/// Parts that requests of the gateway use.
-pub(crate) struct DoorParts {
+/// Parts for requests of the gateway.
+pub(crate) struct RequestParts {
     pub(crate) settings: LiveSettings,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) models: Arc<SessionModels>,
@@ -86,7 +86,7 @@ pub(crate) struct DoorParts {
     pub(crate) stops: Stopping,
 }
 
-/// Parts that events of chat platforms are worked on with.
+/// Parts for events of chat platforms.
 pub(crate) struct ArrivalParts {
     pub(crate) settings: LiveSettings,
     pub(crate) rows: Arc<SessionRows>,
@@ -111,7 +111,7 @@ pub(crate) struct ArrivalParts {
     pub(crate) kill: CancellationToken,
 }
 
-/// Parts that sub-agents are started, followed and cleared away with.
+/// Parts for starting, following and clearing away sub-agents.
 pub(crate) struct ChildParts {
     pub(crate) settings: LiveSettings,
     pub(crate) rows: Arc<SessionRows>,
@@ -151,7 +151,7 @@ pub(crate) struct SessionToolParts {
     pub(crate) invocations: Arc<ToolInvocations>,
 }
 
-/// Parts that hooks are told of sessions and of the gateway with.
+/// Parts for telling hooks of sessions and of the gateway.
 pub(crate) struct HookParts {
     pub(crate) settings: LiveSettings,
     pub(crate) rows: Arc<SessionRows>,
@@ -161,7 +161,7 @@ pub(crate) struct HookParts {
     pub(crate) kill: CancellationToken,
 }
 
-/// Parts that requests of tools use which no other family answers.
+/// Parts for requests of tools that no other family answers.
 pub(crate) struct ToolHostParts {
     pub(crate) settings: LiveSettings,
     pub(crate) store: Arc<dyn SessionStore>,

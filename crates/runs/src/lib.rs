@@ -2,8 +2,7 @@
 //! `docs/durability.md`. The crate starts no run by itself and knows no lane: what a run asks of the
 //! gateway around it goes through [`RunHost`]. Begin with [`Runner::work`].
 //!
-//! Each subject is a struct that names what it uses, in the file of its name; [`parts`] puts them
-//! together, and is the only place that sees them all. [`Runner`] drives one message, [`turn`] its turn.
+//! Each subject is a struct that names what it uses; [`parts`] puts them together, and is the only place that sees them all. [`Runner`] drives one message, [`turn`] its turn.
 //!
 //! - [`rows`] are the rows of sessions, [`send_rules`] and [`session_rights`] what they permit,
 //!   [`stored_messages`] the messages of the inbox. [`hooks`] tells programs of runs,

@@ -1,4 +1,4 @@
-//! ChatNotice to a chat whose conversation somebody began anew by a command (spec `sessions.md` §5.5).
+//! Notice to a chat whose conversation somebody began anew by a command (spec `sessions.md` §5.5).
 
 use openclaw_delivery::reply::prefix::PrefixContext;
 use openclaw_journal::inbox::InboxRow;

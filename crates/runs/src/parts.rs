@@ -132,7 +132,7 @@ pub struct RunParts {
     pub commands: Arc<GatewayCommands>,
     /// Commands that are answered beside a run.
     pub asides: Arc<AsideAnswers>,
-    /// Commands among words.
+    /// Answers to commands that stand among words for the agent.
     pub shortcuts: Arc<ShortcutAnswers>,
     /// Compaction after runs.
     pub after_runs: Arc<AfterRuns>,

@@ -65,7 +65,7 @@ impl DeadEnd {
         }
     }
 
-    /// ChatNotice for the person; people and clients know the first sentences.
+    /// Notice for the person; people and clients know the first sentences.
     fn notice(self) -> &'static str {
         match self {
             Self::TooLarge => {

@@ -28,7 +28,7 @@ impl StoredMessages {
         Self { journal, decider, settings }
     }
 
-    /// Loads a message with the request it waited without, decided about.
+    /// Loads a message with its request, which may be on disk alone, and decides about it.
     pub async fn load(&self, waiting: &InboxRow<Queued>) -> Result<InboxRow, JournalError> {
         let row = self.load_alone(waiting).await?;
         match &waiting.gathering {

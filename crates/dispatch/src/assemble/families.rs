@@ -10,7 +10,7 @@ use crate::child_tasks::ChildTasks;
 use crate::intake::Intake;
 use crate::lane::Supervisor;
 use crate::parts::{
-    ArrivalParts, ChildParts, DispatchFamilies, DoorParts, HookParts, SessionToolParts, ToolHostParts,
+    ArrivalParts, ChildParts, DispatchFamilies, HookParts, RequestParts, SessionToolParts, ToolHostParts,
 };
 use crate::waits::Waits;
 
@@ -22,7 +22,7 @@ pub(super) fn assemble(
     lanes: &Arc<Supervisor>,
 ) -> DispatchFamilies {
     DispatchFamilies {
-        door: door(handles, runs),
+        requests: requests(handles, runs),
         arrivals: arrivals(handles, runs),
         children: children(handles, runs),
         session_tools: session_tools(handles, runs),
@@ -47,8 +47,8 @@ pub(super) fn assemble(
     }
 }
 
-fn door(handles: &Handles, runs: &RunParts) -> DoorParts {
-    DoorParts {
+fn requests(handles: &Handles, runs: &RunParts) -> RequestParts {
+    RequestParts {
         settings: runs.settings.clone(),
         store: handles.store.clone(),
         models: runs.models.clone(),

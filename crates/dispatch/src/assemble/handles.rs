@@ -1,4 +1,4 @@
-//! Handles of what the gateway hands in, for dispatch itself: runs have the same.
+//! Parts that the gateway hands in, as far as dispatch itself uses them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -21,13 +21,13 @@ impl Dispatch {
         reason: AbortReason,
     ) -> Placed<Result<Vec<RunId>, AbortError>> {
         if let AbortTarget::Run(run_id) = &target
-            && self.door().registry.session_of(run_id).is_some_and(|session| session != *session_key)
+            && self.requests().registry.session_of(run_id).is_some_and(|session| session != *session_key)
         {
             return Placed::known(Err(AbortError::OtherSession));
         }
         let (reply, stopped) = oneshot::channel();
         self.lanes.send_existing(session_key, LaneCommand::Abort { target, reason, reply }).await;
-        let hub = Arc::clone(&self.door().hub);
+        let hub = Arc::clone(&self.requests().hub);
         Placed::new(async move {
             // Without a lane there is nothing to stop.
             let stopped = stopped.await.unwrap_or(Ok(Vec::new()));

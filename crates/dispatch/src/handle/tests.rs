@@ -487,7 +487,7 @@ async fn a_crash_after_an_abort_does_not_bring_the_run_back() {
     send(&rig, "r1", "hi").await;
     rig.events_until("r1 chat delta tick").await;
     let runs = vec![RunId::new("r1")];
-    rig.dispatch.door().journal.update(Update::Abort(runs, AbortReason::Stop)).await.unwrap();
+    rig.dispatch.requests().journal.update(Update::Abort(runs, AbortReason::Stop)).await.unwrap();
     let crashed = crash(dir.path());
     let model = FakeModel::start([]).await;
     let (rig, _) = after(&crashed, &model, &["r1"]).await;

@@ -24,23 +24,23 @@ impl Dispatch {
 
     /// Returns the end of a run that is over. Does not wait for one that is not.
     async fn ended_already(&self, run_id: &RunId) -> Option<RunRecord> {
-        let Some(end) = self.door().registry.end_of(run_id) else { return self.finished(run_id).await };
+        let Some(end) = self.requests().registry.end_of(run_id) else { return self.finished(run_id).await };
         let record = end.borrow().clone()?;
-        self.door().hub.flush().await;
+        self.requests().hub.flush().await;
         Some(record)
     }
 
     /// Waits for the end of a run that is here, was here, or will come. `None` on shutdown.
     async fn end(&self, run_id: &RunId) -> Option<RunRecord> {
         loop {
-            let entered = self.door().registry.entered();
+            let entered = self.requests().registry.entered();
             tokio::pin!(entered);
             entered.as_mut().enable();
             if let Some(record) = self.ended(run_id).await {
                 return Some(record);
             }
             tokio::select! { biased;
-                () = self.door().stops.stopping.cancelled() => return None,
+                () = self.requests().stops.stopping.cancelled() => return None,
                 () = entered => {}
             }
         }
@@ -49,9 +49,9 @@ impl Dispatch {
     /// Waits for the end of an accepted run, after its last event was handled by every subscriber: the moment for the
     /// second response of `agent`. `None`: the run is unknown, or the gateway goes down and the run will be resumed.
     pub async fn ended(&self, run_id: &RunId) -> Option<RunRecord> {
-        if let Some(mut end) = self.door().registry.end_of(run_id) {
+        if let Some(mut end) = self.requests().registry.end_of(run_id) {
             let record = end.wait_for(Option::is_some).await.ok()?.clone();
-            self.door().hub.flush().await;
+            self.requests().hub.flush().await;
             return record;
         }
         self.finished(run_id).await
@@ -59,7 +59,7 @@ impl Dispatch {
 
     /// Returns the record that the inbox keeps of a run that is over.
     async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
-        match self.door().journal.message(run_id).await {
+        match self.requests().journal.message(run_id).await {
             Ok(Some(KnownRun::Finished(record))) => Some(record),
             Ok(Some(KnownRun::Unfinished { .. }) | None) => None,
             Err(error) => {

@@ -54,7 +54,7 @@ pub(super) enum AsideStep {
     Changed,
 }
 
-/// Parts that messages and changes beside a run are worked on with.
+/// Parts for messages and changes beside a run.
 pub(crate) struct AsideParts {
     pub(crate) messages: Arc<StoredMessages>,
     pub(crate) conversations: Arc<MessageConversations>,

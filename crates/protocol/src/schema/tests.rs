@@ -118,6 +118,18 @@ fn every_violation_has_the_text_clients_know() {
 }
 
 #[test]
+fn a_union_with_more_violations_than_are_told_is_refused_all_the_same() {
+    let lists = json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]});
+    let exactly_one = json!({"oneOf": lists["anyOf"]});
+    let outer = json!({"anyOf": [{"type": "number"}, lists]});
+    let bad = json!(vec![Value::Null; 200]);
+    for schema in [lists, exactly_one, outer] {
+        assert_ne!(text(&schema, &bad), "", "{schema}");
+        assert_eq!(text(&schema, &json!([{}])), "", "{schema}");
+    }
+}
+
+#[test]
 fn missing_comes_before_unexpected_before_properties_in_schema_order() {
     let schema = json!({
         "type": "object",

@@ -55,7 +55,11 @@ struct Found<'a> {
 
 impl<'a> Check<'a> {
     fn report(&mut self, rule: &'a Rule, value: &'a Value, kind: ViolationKind<'a>) {
-        if self.found.count < self.schema.dialect.max_violations() {
+        // However many there are, the list is never empty where something is wrong, and a union
+        // stands for the violations of its branches, which are counted already.
+        let is_union = matches!(kind, ViolationKind::AnyOf(_) | ViolationKind::OneOf(_));
+        let is_due = is_union || self.found.list.is_empty();
+        if is_due || self.found.count < self.schema.dialect.max_violations() {
             self.found.count += 1;
             self.found.list.push(Violation { path: self.path.clone(), value, rule, kind });
         }

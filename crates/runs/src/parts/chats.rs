@@ -1,4 +1,4 @@
-//! Parts for words in chats.
+//! Parts for answers and notices in chats.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::reply_media::ReplyFiles;
 use crate::talk_step::Talks;
 use crate::waiting::WaitingSigns;
 
-/// Parts for words in chats.
+/// Parts for answers and notices in chats.
 pub(super) struct ChatParts {
     pub(super) hooks: Arc<Hooks>,
     pub(super) answers: Arc<ChatAnswers>,

@@ -35,7 +35,7 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     let old = rig.entry().await.session_id;
     send(&rig, "r1", "second").await;
     let runs = vec![RunId::new("r0"), RunId::new("r1")];
-    rig.dispatch.door().journal.update(Update::Abort(runs, AbortReason::Rpc)).await.unwrap();
+    rig.dispatch.requests().journal.update(Update::Abort(runs, AbortReason::Rpc)).await.unwrap();
     let mut crashed = crash(dir.path());
     // A conversation begins anew also with a message that was stopped.
     let reset = json!({"kind": "chat", "text": "/new second"});
@@ -77,7 +77,7 @@ async fn a_stop_that_comes_behind_the_answer_says_that_it_stopped_nothing() {
     rig.events_until("r0 chat final one").await;
     let told = slow.recv().await.unwrap();
     for _ in 0..100 {
-        rig.dispatch.door().hub.publish(Broadcast { droppable: true, ..told.clone() }).await;
+        rig.dispatch.requests().hub.publish(Broadcast { droppable: true, ..told.clone() }).await;
     }
     send(&rig, "r1", "second").await;
     let answered = async {
