@@ -195,8 +195,9 @@ impl Turns {
             figures.abort = reason;
         }
         // All that is left is to store it: another session's run begins while the disk works. A
-        // compaction behind the run calls a model, and keeps the place.
-        let permit = permit.filter(|_| is_full);
+        // compaction behind the run calls a model, and a dead end waits for hooks: both keep the
+        // place.
+        let permit = permit.filter(|_| is_full || dead_end.is_some());
         let storing = async {
             let session = &prepared.session;
             match dead_end {

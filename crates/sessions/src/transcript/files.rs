@@ -100,11 +100,14 @@ impl TranscriptLogs for FileLogs {
         if let Some(kept) = kept {
             keep_old(log.path(), kept.path())?;
         }
-        let replaced = new.persist(log.path());
-        if let (Err(_), Some(kept)) = (&replaced, kept) {
-            let _ = std::fs::remove_file(kept.path());
+        if let Err(error) = new.rename(log.path()) {
+            if let Some(kept) = kept {
+                let _ = std::fs::remove_file(kept.path());
+            }
+            return Err(error);
         }
-        replaced
+        // From here on the old content has no other name than `kept`.
+        disk::sync_parent(&RealDisk, log.path())
     }
 
     fn rename(&self, from: &TranscriptRef, to: &TranscriptRef) -> io::Result<()> {

@@ -99,7 +99,8 @@ pub trait TranscriptLogs: fmt::Debug + Send + Sync {
     /// as it was stays under the name `kept`, if that is given. Whoever has the old one open keeps it.
     ///
     /// # Errors
-    /// When it can't be written; the log is as it was then.
+    /// When it can't be written; the log is as it was then, or it was replaced and may not last.
+    /// `kept` stays in the second case.
     fn replace(
         &self,
         log: &TranscriptRef,

@@ -135,7 +135,8 @@ pub(super) fn select(
             entry_id: row.get(17)?,
             fresh_id: row.get(18)?,
             queue_mode: row.get(19)?,
-            digest: row.get(20)?,
+            // One that a damaged file has is none: the message is taken up without it.
+            digest: row.get(20).unwrap_or_default(),
             facts: row.get(21)?,
             payload: row.get(22)?,
         })

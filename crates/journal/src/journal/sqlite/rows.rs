@@ -115,12 +115,19 @@ impl JournalRows for SqliteRows<'_> {
 }
 
 fn remove_old(db: &Connection, retention: Retention) -> Result<bool, JournalError> {
+    // Both states of the outbox are named for its index: see `DeliveryQuery::HeldIn`.
     let (table, which, ended_at) = match retention.of {
         Forgettable::Messages => return messages::remove_old(db, retention),
-        Forgettable::Sent => ("outbox", "state = 'sent' AND author IS NULL", "ended_at"),
-        Forgettable::SentByGateway => ("outbox", "state = 'sent' AND author = 'gateway'", "ended_at"),
-        Forgettable::SentWithButtons => ("outbox", "state = 'sent' AND author != 'gateway'", "ended_at"),
-        Forgettable::Failed => ("outbox", "state = 'failed'", "ended_at"),
+        Forgettable::Sent => {
+            ("outbox", "state = 'sent' AND state IN ('sent', 'failed') AND author IS NULL", "ended_at")
+        }
+        Forgettable::SentByGateway => {
+            ("outbox", "state = 'sent' AND state IN ('sent', 'failed') AND author = 'gateway'", "ended_at")
+        }
+        Forgettable::SentWithButtons => {
+            ("outbox", "state = 'sent' AND state IN ('sent', 'failed') AND author != 'gateway'", "ended_at")
+        }
+        Forgettable::Failed => ("outbox", "state = 'failed' AND state IN ('sent', 'failed')", "ended_at"),
         Forgettable::Dropped => ("arrivals", "fate = 'dropped'", "decided_at"),
         Forgettable::Heard => ("arrivals", "fate IN ('run', 'noted', 'handled')", "decided_at"),
         Forgettable::LostPromises => ("promises", "lost_at IS NOT NULL", "lost_at"),
