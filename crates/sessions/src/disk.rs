@@ -96,12 +96,15 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     parent_of(path).map_or(Ok(()), |parent| disk.sync_dir(parent))
 }
 
-/// Makes the name of a file durable and those of all directories above it, up to the first that can't be synced by us at
-/// all: whoever made one of them may have been stopped before it was synced.
-pub(crate) fn sync_way_to(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+/// Makes the name of a file durable and those of all directories above it: whoever made one of them may have been stopped
+/// before it was synced. Ends at `rooted`, whose own name and those above are durable already, and at the first directory
+/// that can't be synced by us at all.
+pub(crate) fn sync_way_to(disk: &dyn Disk, path: &Path, rooted: Option<&Path>) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
     sync_parent(disk, path)?;
-    for dir in path.ancestors().skip(2).filter(|dir| !dir.as_os_str().is_empty()) {
+    let is_below = |file: &&Path| rooted.is_none() || parent_of(file) != rooted;
+    let files = path.ancestors().take_while(is_below);
+    for dir in files.filter_map(|file| parent_of(parent_of(file)?)) {
         match disk.sync_dir(dir).map_err(|error| (error.kind(), error)) {
             Err((PermissionDenied | InvalidInput | Unsupported | ReadOnlyFilesystem, _)) => break,
             other => other.map_err(|(_, error)| error)?,

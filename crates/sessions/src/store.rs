@@ -174,9 +174,8 @@ pub trait SessionStore: Send + Sync {
     /// Flushes and lets go of everything. Further calls fail with [`StoreError::Closed`].
     fn close(&self) -> StoreFuture<'_, ()>;
 
-    /// Does beforehand what the first change of a new installation would wait for, such as making
-    /// the directory of the default agent and names durable. Blocks on the disk. An error is told
-    /// by that change.
+    /// Does beforehand what the first change of a row would wait for: makes the names of the state
+    /// directory and of those above it durable. Blocks on the disk. An error is told by that change.
     fn prepare(&self) {}
 
     /// Rules for reading keys.

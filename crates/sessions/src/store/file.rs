@@ -263,14 +263,10 @@ impl SessionStore for FileStore {
 
     fn prepare(&self) {
         let options = &self.inner.options;
-        let path = options.layout.store_path(&options.rules.default_agent);
-        let synced = disk::create_parent(&*options.disk, &path)
-            .and_then(|()| disk::sync_way_to(&*options.disk, &path));
-        match synced {
-            Ok(()) => drop(self.inner.commands.blocking_send(WriterCommand::Rooted { path })),
-            Err(error) => {
-                tracing::debug!(store = %path.display(), %error, "the directory could not be prepared");
-            }
+        let dir = options.layout.state_dir().to_path_buf();
+        match disk::sync_way_to(&*options.disk, &dir.join("agents"), None) {
+            Ok(()) => drop(self.inner.commands.blocking_send(WriterCommand::Rooted { dir })),
+            Err(error) => tracing::debug!(dir = %dir.display(), %error, "names could not be made durable"),
         }
     }
 

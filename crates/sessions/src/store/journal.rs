@@ -162,6 +162,8 @@ pub(crate) struct Journal {
     failed: Option<SegmentHeader>,
     /// True if the directories down to the store are durable; checked once.
     is_rooted: bool,
+    /// Directory whose name is durable, and those above it.
+    rooted: Option<PathBuf>,
 }
 
 /// Durability of a journal line.
@@ -229,6 +231,7 @@ impl Journal {
             complete: Vec::new(),
             failed: None,
             is_rooted: false,
+            rooted: None,
         })
     }
 
@@ -418,9 +421,9 @@ impl Journal {
         }
     }
 
-    /// Notes that the directories down to the store are durable.
-    pub(crate) fn set_rooted(&mut self) {
-        self.is_rooted = true;
+    /// Notes that the directories down to this one are durable.
+    pub(crate) fn set_rooted(&mut self, dir: PathBuf) {
+        self.rooted = Some(dir);
     }
 
     fn begin_segment(&mut self) -> io::Result<Segment> {
@@ -429,7 +432,7 @@ impl Journal {
             let path = self.path(self.last);
             let created = match self.disk.create_new(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // Whatever was durable here is gone.
+                    // What was durable here is gone; the directory of all state is not.
                     self.is_rooted = false;
                     disk::create_parent(&*self.disk, &path)?;
                     self.disk.create_new(&path)
@@ -443,7 +446,7 @@ impl Journal {
                     if self.is_rooted {
                         disk::sync_parent(&*self.disk, &path)?;
                     } else {
-                        disk::sync_way_to(&*self.disk, &path)?;
+                        disk::sync_way_to(&*self.disk, &path, self.rooted.as_deref())?;
                         self.is_rooted = true;
                     }
                     return Ok(Segment { number: self.last, file, len: 0, is_synced: true });

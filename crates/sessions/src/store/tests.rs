@@ -558,8 +558,8 @@ async fn a_disk_that_refuses_everything_costs_nothing_that_was_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_store_that_was_prepared_syncs_one_directory_for_its_first_row_and_keeps_it() {
-    let root = PathBuf::from("/prepared");
+async fn a_store_that_was_prepared_syncs_its_own_directories_for_the_first_row_and_keeps_it() {
+    let root = PathBuf::from("/prepared/far/below");
     let disk = crate::disk::faulty::FaultyDisk::new(1, &root);
     let mut options = FileStoreOptions::new(Layout::new(&root, &root, None), KeyRules::default(), Vec::new());
     options.disk = Arc::new(disk.clone());
@@ -567,9 +567,10 @@ async fn a_store_that_was_prepared_syncs_one_directory_for_its_first_row_and_kee
     let prepared = store.clone();
     tokio::task::spawn_blocking(move || prepared.prepare()).await.unwrap();
     let before = disk.log().matches("sync directory").count();
-    assert!(before > 4, "each directory up to the root is synced");
+    assert_eq!(before, 4, "below, far, prepared and the root");
     store.update(&key("a"), set(json!({"sessionId": "a", "updatedAt": 1}))).await.unwrap();
-    assert_eq!(disk.log().matches("sync directory").count(), before + 1);
+    let own = disk.log().matches("sync directory").count() - before;
+    assert_eq!(own, 4, "sessions, main, agents and the state directory");
     let after = disk.after(crate::disk::faulty::End::Machine);
     options.disk = Arc::new(after);
     let store = FileStore::open(options).unwrap();

@@ -43,8 +43,8 @@ type WriterReply<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(crate) enum WriterCommand {
     /// Read a file, again if it was changed.
     Load { target: StoreTarget, reply: WriterReply<()> },
-    /// The directories down to a file are durable.
-    Rooted { path: PathBuf },
+    /// The directories down to this one are durable.
+    Rooted { dir: PathBuf },
     /// Change a row.
     Update {
         target: StoreTarget,
@@ -110,8 +110,8 @@ pub(crate) struct StoreWriter {
     options: FileStoreOptions,
     shelf: Arc<Shelf>,
     files: BTreeMap<PathBuf, StoreFile>,
-    /// Files that were not loaded when the directories down to them became durable.
-    rooted: Vec<PathBuf>,
+    /// Directory whose name is durable, and those above it.
+    rooted: Option<PathBuf>,
     flushes: Vec<Flush>,
     snapshots: HashMap<PathBuf, JoinHandle<()>>,
     finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
@@ -123,7 +123,7 @@ impl StoreWriter {
             options,
             shelf,
             files: BTreeMap::new(),
-            rooted: Vec::new(),
+            rooted: None,
             flushes: Vec::new(),
             snapshots: HashMap::new(),
             finished: mpsc::channel(16),
@@ -190,10 +190,10 @@ impl StoreWriter {
                 let loaded = self.load(&target, staged);
                 let _ = reply.send(loaded);
             }
-            WriterCommand::Rooted { path } => match self.files.get_mut(&path) {
-                Some(file) => file.set_rooted(),
-                None => self.rooted.push(path),
-            },
+            WriterCommand::Rooted { dir } => {
+                self.files.values_mut().for_each(|file| file.set_rooted(&dir));
+                self.rooted = Some(dir);
+            }
             WriterCommand::Update { target, key, change, durability, reply } => {
                 let outcome = self
                     .load(&target, staged)
@@ -234,8 +234,8 @@ impl StoreWriter {
             Some(file) => file.take_in_edits(),
             None => {
                 let mut file = StoreFile::load(target, &self.options)?;
-                if self.rooted.contains(&target.path) {
-                    file.set_rooted();
+                if let Some(dir) = &self.rooted {
+                    file.set_rooted(dir);
                 }
                 self.shelf.write().insert(target.path.clone(), file.published());
                 self.files.insert(target.path.clone(), file);

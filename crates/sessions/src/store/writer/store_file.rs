@@ -85,9 +85,9 @@ struct Writing {
 }
 
 impl StoreFile {
-    /// Notes that the directories down to the file are durable.
-    pub(super) fn set_rooted(&mut self) {
-        self.journal.set_rooted();
+    /// Notes that the directories down to this one are durable.
+    pub(super) fn set_rooted(&mut self, dir: &Path) {
+        self.journal.set_rooted(dir.to_path_buf());
     }
 
     /// Reads file and journal.
