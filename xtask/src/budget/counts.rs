@@ -48,11 +48,11 @@ const LIMITS: [(Workload, &[(Measure, f64)]); 2] = [
             (WAITS, 25.0),
             (SYNCS, 3.0),
             (OPENED, 3.0),
-            (ALLOCATIONS, 1_500.0),
+            (ALLOCATIONS, 1_400.0),
             (COPIED, 3_000.0),
         ],
     ),
-    (LONG, &[(ALLOCATIONS, 1_550.0), (COPIED, 4_500.0)]),
+    (LONG, &[(ALLOCATIONS, 1_450.0), (COPIED, 4_500.0)]),
 ];
 
 /// Succeeds if a program keeps to the limits; prints its counts.
