@@ -9,8 +9,6 @@ use crate::api::Api;
 use crate::history::{HistoryRules, IdRule};
 use crate::provider_entry::Compat;
 use crate::reference::ModelRef;
-#[cfg(test)]
-use crate::request::ModelRequest;
 use crate::thinking;
 use crate::thinking::ThinkingLevel;
 
@@ -104,12 +102,6 @@ impl ModelSpec {
 
 #[cfg(test)]
 impl ModelSpec {
-    /// A request as a client with this rule of ids builds from it.
-    pub(crate) fn prepared(&self, request: &ModelRequest, ids: IdRule) -> ModelRequest {
-        let messages = crate::history::prepare(request.messages.to_vec(), &self.history_rules(ids));
-        ModelRequest { messages: messages.into(), ..request.clone() }
-    }
-
     /// A plain model for tests.
     pub(crate) fn sample(provider: &str, model: &str, api: &str) -> Self {
         Self {

@@ -44,3 +44,16 @@ pub struct ToolSpec {
     /// JSON Schema of the arguments: an object schema.
     pub parameters: ToolSchema,
 }
+
+#[cfg(test)]
+impl ModelRequest {
+    /// Returns the request as a client with this rule of ids makes it fit for a model.
+    pub(crate) fn prepared_for(
+        &self,
+        spec: &crate::model_spec::ModelSpec,
+        ids: crate::history::IdRule,
+    ) -> Self {
+        let messages = crate::history::prepare(self.messages.to_vec(), &spec.history_rules(ids));
+        Self { messages: messages.into(), ..self.clone() }
+    }
+}

@@ -8,7 +8,7 @@ use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    let request = spec.prepared(request, IdRule::Anthropic);
+    let request = request.prepared_for(spec, IdRule::Anthropic);
     let conversation = RequestConversation::whole(&request.messages);
     serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }

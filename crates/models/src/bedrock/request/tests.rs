@@ -11,7 +11,7 @@ use crate::parts::IMAGE_LEFT_OUT;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    let request = spec.prepared(request, IdRule::Anthropic);
+    let request = request.prepared_for(spec, IdRule::Anthropic);
     let conversation = RequestConversation::whole(&request.messages);
     serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }

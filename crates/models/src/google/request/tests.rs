@@ -10,7 +10,7 @@ use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    let request = spec.prepared(request, IdRule::Strict);
+    let request = request.prepared_for(spec, IdRule::Strict);
     let conversation = RequestConversation::whole(&request.messages);
     serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }

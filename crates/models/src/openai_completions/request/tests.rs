@@ -11,7 +11,7 @@ fn head_of(spec: &ModelSpec, key: Option<&SecretString>, request: &ModelRequest)
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    let request = spec.prepared(request, Dialect::of(spec).ids);
+    let request = request.prepared_for(spec, Dialect::of(spec).ids);
     let conversation = RequestConversation::whole(&request.messages);
     serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
