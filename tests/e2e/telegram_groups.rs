@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::gateway;
 use crate::support::command::{has, ok};
-use crate::support::telegram::{all_sent, bot};
+use crate::support::skills;
+use crate::support::telegram::{all_sent, bot, bot_setup};
 use crate::support::trace::numbered;
 use crate::support::wait::until;
 
@@ -246,13 +247,13 @@ async fn a_group_has_the_tools_and_skills_that_its_settings_leave() {
             "toolsBySender": {"7": {"deny": ["exec"]}},
         }, "*": {"requireMention": false}},
     });
-    let gateway = bot(&server, &model, section, json!({"session": {"dmScope": "per-channel-peer"}})).await;
+    let rest = json!({"session": {"dmScope": "per-channel-peer"}});
+    let mut gateway = bot_setup(&server, &model, section, rest).prepare().unwrap();
+    // The bot's menu of commands reads the skills at the start.
     for name in ["first", "second"] {
-        let dir = gateway.state_dir().join("workspace/skills").join(name);
-        std::fs::create_dir_all(&dir).unwrap();
-        let text = format!("---\nname: {name}\ndescription: Does the {name} thing.\n---\n\nDo it.\n");
-        std::fs::write(dir.join("SKILL.md"), text).unwrap();
+        skills::write(&skills::own(&gateway), name, "");
     }
+    gateway.start().await.unwrap();
     let rows = [
         (group_message(-100, 5, "hi"), vec!["read"], vec!["exec", "write"], false),
         (group_message(-100, 7, "hi"), vec!["read", "write"], vec!["exec"], false),
@@ -271,8 +272,8 @@ async fn a_group_has_the_tools_and_skills_that_its_settings_leave() {
             assert!(!tools.iter().any(|name| name == tool), "{at}: {tools:?}");
         }
         let system = request.body["messages"][0]["content"].to_string();
-        assert!(system.contains("the first thing"), "{at}");
-        assert_eq!(system.contains("the second thing"), has_second, "{at}");
+        assert!(system.contains("About first"), "{at}");
+        assert_eq!(system.contains("About second"), has_second, "{at}");
     }
 }
 
