@@ -51,7 +51,13 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     loop {
         let step = turn.next();
         if matches!(step, TurnStep::End) {
-            break;
+            match params.transcript.settle().await {
+                Ok(()) => break,
+                Err(error) => {
+                    storage_failed(&mut turn, &error);
+                    continue;
+                }
+            }
         }
         if step.is_long()
             && let Some(cause) = stop.cause()
@@ -128,8 +134,22 @@ async fn append(
         STORED.apply(result);
     }
     let message = changed.as_ref().unwrap_or(message);
-    if let Err(error) = params.transcript.append(message, id).await {
+    let written = if id.is_none() && is_followed(message) {
+        params.transcript.append_ahead(message).await
+    } else {
+        params.transcript.append(message, id).await
+    };
+    if let Err(error) = written {
         storage_failed(turn, &error);
+    }
+}
+
+/// Returns true for messages behind which the run goes on with a tool or a model.
+fn is_followed(message: &Message) -> bool {
+    match message {
+        Message::Assistant(answer) => answer.tool_calls().next().is_some(),
+        Message::ToolResult(_) => true,
+        Message::User(_) => false,
     }
 }
 

@@ -22,6 +22,17 @@ pub trait Transcript: Send + Sync {
     /// `None` makes one.
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()>;
 
+    /// Appends a message that the run goes on from, such as the result of a tool, and does not wait for the disk: the
+    /// context has it at once, and every later operation waits for it first. [`Self::settle`] ends the wait.
+    fn append_ahead<'a>(&'a mut self, message: &'a Message) -> Written<'a, ()> {
+        self.append(message, None)
+    }
+
+    /// Waits until everything appended is on disk (not necessarily synced).
+    fn settle(&mut self) -> Written<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Makes what the model said durable, before a call of it acts on something outside: a power
     /// cut must not make the model forget what it has had done. No work is done if the entries are
     /// durable already.

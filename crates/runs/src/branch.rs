@@ -13,7 +13,9 @@ use openclaw_journal::job::is_copy;
 use openclaw_journal::journal::{Journal, Update};
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_protocol::{RunId, SessionId};
-use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
+use openclaw_sessions::transcript::{
+    self, Compaction, EntryId, Injector, PendingAppend, Transcript, TurnState, View,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::compaction_note::CompactionNotes;
@@ -43,6 +45,8 @@ pub(super) struct RunBranch {
     kill: CancellationToken,
     /// True if everything the model said is durable.
     is_secured: bool,
+    /// Last message of the context while it is being written, which everything else waits for.
+    ahead: Option<(Arc<Message>, PendingAppend)>,
 }
 
 /// Pauses before a transcript is synced again that the disk did not sync.
@@ -72,8 +76,20 @@ impl RunBranch {
         kill: CancellationToken,
     ) -> Self {
         let (context, own_from, steered) = (Arc::new(context), None, Vec::new());
-        let (turn, compactions, notes, is_secured) = (None, None, None, false);
-        Self { transcript, context, own_from, steered, control, turn, compactions, notes, kill, is_secured }
+        let (turn, compactions, notes, is_secured, ahead) = (None, None, None, false, None);
+        Self {
+            transcript,
+            context,
+            own_from,
+            steered,
+            control,
+            turn,
+            compactions,
+            notes,
+            kill,
+            is_secured,
+            ahead,
+        }
     }
 
     /// Sets how clients are told of compactions.
@@ -224,6 +240,7 @@ impl RunBranch {
     /// Makes everything written durable. For want of space that takes as long as it takes; at another error it is tried
     /// again a few times ([`SYNC_PAUSES`]).
     pub(super) async fn sync(&mut self) -> Result<(), TranscriptError> {
+        self.settled().await?;
         let mut pauses = SYNC_PAUSES.into_iter();
         while let Err(error) = self.transcript.sync().await {
             let error = self.error(io::Error::other(error));
@@ -255,6 +272,7 @@ impl RunBranch {
     }
 
     async fn write(&mut self, message: &Message, id: Option<&str>) -> Result<(), TranscriptError> {
+        self.settled().await?;
         self.check_alive()?;
         let writing = self.control.steering.writing().map(|job| (job.steered_entries(), job));
         let steered = writing.filter(|([entry, _], _)| id == Some(entry.as_str()));
@@ -279,6 +297,24 @@ impl RunBranch {
         }
         self.is_secured &= !matches!(*message, Message::Assistant(_));
         Arc::make_mut(&mut self.context).push(message);
+        Ok(())
+    }
+
+    /// Waits until the message that is written ahead is on disk; where the disk refuses for a while, until it does not.
+    async fn settled(&mut self) -> Result<(), TranscriptError> {
+        let Some((message, pending)) = &mut self.ahead else { return Ok(()) };
+        let message = Arc::clone(message);
+        let mut written = pending.written().await;
+        self.ahead = None;
+        while let Err(error) = written {
+            let error = self.error(io::Error::other(error));
+            let goes_on = if self.takes_it_again(&error).await { self.check_alive() } else { Err(error) };
+            if let Err(error) = goes_on {
+                Arc::make_mut(&mut self.context).pop();
+                return Err(error);
+            }
+            written = self.transcript.append_message(Arc::clone(&message), None).await;
+        }
         Ok(())
     }
 
@@ -409,12 +445,30 @@ impl openclaw_agent::Transcript for RunBranch {
         })
     }
 
+    fn append_ahead<'a>(&'a mut self, message: &'a Message) -> Written<'a, ()> {
+        Box::pin(async move {
+            self.settled().await?;
+            self.check_alive()?;
+            let message = Arc::new(self.explained(message));
+            self.is_secured &= !matches!(*message, Message::Assistant(_));
+            self.ahead = Some((Arc::clone(&message), self.transcript.begin_append(Arc::clone(&message))));
+            Arc::make_mut(&mut self.context).push(message);
+            self.control.end.give_up_answer();
+            Ok(())
+        })
+    }
+
+    fn settle(&mut self) -> Written<'_, ()> {
+        Box::pin(self.settled())
+    }
+
     fn secure(&mut self) -> Written<'_, ()> {
         Box::pin(async { if self.is_secured { Ok(()) } else { self.sync().await } })
     }
 
     fn view(&mut self) -> Written<'_, View> {
         Box::pin(async {
+            self.settled().await?;
             let view = self.transcript.view().await;
             view.map_err(|error| self.error(io::Error::other(error)))
         })
@@ -422,6 +476,7 @@ impl openclaw_agent::Transcript for RunBranch {
 
     fn compact(&mut self, compaction: Compaction) -> Written<'_, ()> {
         Box::pin(async move {
+            self.settled().await?;
             let mut context = loop {
                 self.check_alive()?;
                 match self.transcript.compact(compaction.clone()).await {
@@ -520,6 +575,30 @@ mod tests {
             branch.append(&Message::User(UserMessage::text("more", 2)), None).await.unwrap();
             assert!(branch.control.end.stop());
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_written_ahead_is_in_order_and_leaves_the_context_where_it_is_refused() {
+        use openclaw_agent::Transcript as _;
+        let logs = MemoryLogs::default();
+        let mut branch = opened(&logs.transcripts()).await;
+        begin(&mut branch, &row("one", 1)).await;
+        for text in ["first", "second"] {
+            branch.append_ahead(&answer(text)).await.unwrap();
+            assert_eq!(last_text(&branch), text);
+        }
+        branch.append(&answer("third"), None).await.unwrap();
+        let on_disk = branch.transcript.context().await.unwrap().messages;
+        assert_eq!(on_disk, *branch.context);
+        assert_eq!(on_disk.len(), 4);
+
+        branch.append_ahead(&answer("fourth")).await.unwrap();
+        branch.settle().await.unwrap();
+        logs.put(branch.transcript.transcript(), "no transcript\n");
+        branch.append_ahead(&answer("fifth")).await.unwrap();
+        assert!(branch.settle().await.is_err());
+        assert_eq!(last_text(&branch), "fourth");
+        branch.settle().await.unwrap();
     }
 
     /// Two keys lead to one transcript, and the crash came after the first answer or before it.

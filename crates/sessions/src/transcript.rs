@@ -44,6 +44,7 @@ use std::sync::Arc;
 use injector::InjectionQueue;
 use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 
 pub use context::{Context, View};
 #[cfg(test)]
@@ -190,6 +191,19 @@ impl Transcript {
         self.append(Body::Message(StoredMessage::Known(message.into())), id).await
     }
 
+    /// Begins [`Self::append_message`] on the blocking pool. Nothing else may be begun before
+    /// [`PendingAppend::written`].
+    pub fn begin_append(&mut self, message: Arc<Message>) -> PendingAppend {
+        let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
+        let body = Body::Message(StoredMessage::Known(message));
+        let job = tokio::task::spawn_blocking(move || {
+            let done = shared.lock().append(body, None);
+            drop(lock);
+            done
+        });
+        PendingAppend { transcript: self.transcript().clone(), job }
+    }
+
     /// Makes everything appended durable.
     pub async fn sync(&mut self) -> Result<(), TranscriptError> {
         self.work(|open| open.sync()).await
@@ -286,6 +300,23 @@ impl Transcript {
             done
         })
         .await
+    }
+}
+
+/// Append that may still be under way. It holds the lock, and ends also when this is dropped.
+#[derive(Debug)]
+pub struct PendingAppend {
+    transcript: TranscriptRef,
+    job: JoinHandle<Result<EntryId, TranscriptError>>,
+}
+
+impl PendingAppend {
+    /// Waits for the append. Must not be called again after it has returned.
+    ///
+    /// # Errors
+    /// When the entry could not be written.
+    pub async fn written(&mut self) -> Result<EntryId, TranscriptError> {
+        (&mut self.job).await.unwrap_or_else(|_| Err(TranscriptError::Interrupted(self.transcript.clone())))
     }
 }
 
