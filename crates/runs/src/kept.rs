@@ -9,15 +9,12 @@ use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
 
-/// Memory in bytes that all kept transcripts may take together.
+/// Memory in bytes that all kept transcripts may take together, with their requests.
 const MOST_MEMORY: usize = 12 * 1024 * 1024;
 /// Transcripts that may take all of it, the newest.
 const FEW: usize = 8;
-/// Transcripts that are kept as long as they are small.
+/// Transcripts that are kept at most: as many conversations at once find theirs.
 const MANY: usize = 64;
-/// Memory in bytes that transcripts beyond the newest few may take: many conversations at once find
-/// theirs, and the gateway's memory does not grow with their number.
-const MANY_MEMORY: usize = 2 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
@@ -39,12 +36,6 @@ pub(super) struct Remembered {
     pub(super) images: SentImages,
 }
 
-impl Remembered {
-    fn memory(&self) -> usize {
-        self.asked.memory() + self.pruned.memory() + self.images.memory()
-    }
-}
-
 impl KeptTranscripts {
     /// True if this transcript is kept.
     pub(super) fn has(&self, transcript: &TranscriptRef) -> bool {
@@ -62,37 +53,66 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(CachedTranscript { transcript: transcript.keep(), remembered });
-        // The last request repeats the whole prompt; writing it anew costs less than reading a
-        // transcript.
-        if let Some(older) = kept.len().checked_sub(FEW + 1).and_then(|at| kept.get_mut(at)) {
-            older.remembered.asked = KeptRequest::default();
-        }
-        let mut sizes: Vec<usize> = kept.iter().map(CachedTranscript::memory).collect();
-        while let Some(at) = too_much(&sizes) {
-            sizes.remove(at);
-            kept.remove(at);
+        let mut sizes: Vec<Sizes> = kept.iter().map(CachedTranscript::sizes).collect();
+        while let Some(excess) = excess(&sizes) {
+            match excess {
+                Excess::Request(at) => {
+                    if let (Some(kept), Some(sizes)) = (kept.get_mut(at), sizes.get_mut(at)) {
+                        kept.remembered.asked = KeptRequest::default();
+                        sizes.request = 0;
+                    }
+                }
+                Excess::Transcript(at) => {
+                    sizes.remove(at);
+                    kept.remove(at);
+                }
+            }
         }
     }
 }
 
-/// Returns the index of the transcript to let go, of transcripts that take so many bytes, the
-/// newest at the end: the oldest, or the largest of the older ones. With more conversations in turn
-/// than there is room for, letting the oldest go would let each go just before its turn.
-fn too_much(sizes: &[usize]) -> Option<usize> {
-    let memory: usize = sizes.iter().sum();
-    let older = sizes.len().saturating_sub(FEW);
+/// Memory in bytes of a kept transcript.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sizes {
+    transcript: usize,
+    /// The last request, which can be let go alone.
+    request: usize,
+}
+
+/// Memory to let go of, by the index of the transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Excess {
+    Request(usize),
+    Transcript(usize),
+}
+
+/// Returns what to let go of, of transcripts of these sizes, the newest at the end: the request of
+/// the oldest, since writing it anew costs less than reading a transcript; then the oldest
+/// transcript, or the largest of the older ones. With more conversations in turn than there is room
+/// for, letting the oldest go would let each go just before its turn.
+fn excess(sizes: &[Sizes]) -> Option<Excess> {
+    let memory: usize = sizes.iter().map(|sizes| sizes.transcript + sizes.request).sum();
     if sizes.len() > MANY {
-        Some(0)
-    } else if older > 0 && memory > MANY_MEMORY {
-        sizes.iter().take(older).enumerate().rev().max_by_key(|(_, size)| **size).map(|(at, _)| at)
-    } else {
-        (memory > MOST_MEMORY && !sizes.is_empty()).then_some(0)
+        return Some(Excess::Transcript(0));
     }
+    if memory <= MOST_MEMORY || sizes.is_empty() {
+        return None;
+    }
+    let older = sizes.get(..sizes.len().saturating_sub(FEW)).unwrap_or_default();
+    if let Some(at) = older.iter().position(|sizes| sizes.request > 0) {
+        return Some(Excess::Request(at));
+    }
+    let largest = older.iter().enumerate().rev().max_by_key(|(_, sizes)| sizes.transcript);
+    Some(Excess::Transcript(largest.map_or(0, |(at, _)| at)))
 }
 
 impl CachedTranscript {
-    fn memory(&self) -> usize {
-        self.transcript.memory() + self.remembered.memory()
+    fn sizes(&self) -> Sizes {
+        let Remembered { asked, pruned, images } = &self.remembered;
+        Sizes {
+            transcript: self.transcript.memory() + pruned.memory() + images.memory(),
+            request: asked.memory(),
+        }
     }
 }
 
@@ -107,26 +127,28 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     #[test]
-    fn many_small_ones_or_a_few_large_ones_are_kept() {
-        let with = |at: usize, size: usize, count: usize| {
-            let mut sizes = vec![1; count];
-            sizes[at] = size;
-            sizes
+    fn requests_go_before_transcripts_and_large_ones_before_small_ones() {
+        let sizes = |transcript, request| Sizes { transcript, request };
+        let with = |at: usize, large: usize, request: usize, count: usize| {
+            let mut all = vec![sizes(1, request); count];
+            all[at] = sizes(large, request);
+            all
         };
         let rows = [
             (vec![], None),
-            (vec![MANY_MEMORY / MANY; MANY], None),
-            (vec![0; MANY + 1], Some(0)),
-            (vec![MOST_MEMORY / FEW; FEW], None),
-            (with(FEW - 1, MOST_MEMORY, FEW), Some(0)),
-            (vec![MOST_MEMORY + 1], Some(0)),
+            (vec![sizes(MOST_MEMORY / MANY, 0); MANY], None),
+            (vec![sizes(0, 0); MANY + 1], Some(Excess::Transcript(0))),
+            (vec![sizes(MOST_MEMORY / FEW, 0); FEW], None),
+            (with(FEW - 1, MOST_MEMORY, 1, FEW), Some(Excess::Transcript(0))),
+            (vec![sizes(MOST_MEMORY, 1)], Some(Excess::Transcript(0))),
+            // Requests of the older ones, the oldest first.
+            (with(3, MOST_MEMORY, 1, FEW + 5), Some(Excess::Request(0))),
             // The largest of the older ones, and the oldest of those.
-            (with(3, MANY_MEMORY, FEW + 5), Some(3)),
-            (with(FEW + 4, MANY_MEMORY, FEW + 5), Some(0)),
-            (with(0, MANY_MEMORY, FEW + 1), Some(0)),
+            (with(3, MOST_MEMORY, 0, FEW + 5), Some(Excess::Transcript(3))),
+            (with(FEW + 4, MOST_MEMORY, 0, FEW + 5), Some(Excess::Transcript(0))),
         ];
         for (sizes, expect) in rows {
-            assert_eq!(too_much(&sizes), expect, "{sizes:?}");
+            assert_eq!(excess(&sizes), expect, "{sizes:?}");
         }
     }
 
@@ -140,10 +162,9 @@ mod tests {
         let content = UserContent::Blocks(vec![Block::Image(image)]);
         let message = Message::User(UserMessage { content, ..UserMessage::default() });
         let mut remembered = Remembered::default();
-        let before = remembered.memory();
         let conversation = Arc::new(vec![Arc::new(message)]);
         remembered.images.view(&conversation, &CancellationToken::new()).await.unwrap();
-        assert!(remembered.memory() > before);
+        assert!(remembered.images.memory() > 0);
     }
 
     #[tokio::test]
