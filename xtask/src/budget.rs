@@ -5,6 +5,7 @@ pub(crate) mod channels;
 mod counts;
 mod cpu;
 mod disk;
+mod machine_code;
 mod many;
 mod memory;
 mod model;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use self::tracer::Tracer;
 use super::workload::{COUNTED, LONG, SHORT, Workload};
+use super::{MIB, machine_code};
 
 /// Counts by name.
 pub(super) type Counts = BTreeMap<String, f64>;
@@ -81,6 +82,16 @@ pub(super) async fn check(program: &Path) -> Result<()> {
                 }
             }
         }
+    }
+    match machine_code::size(program)? {
+        Some(bytes) => {
+            let (mib, most) = (bytes as f64 / MIB, machine_code::LIMIT);
+            println!("machine code: {mib:.1} MiB, at most {most}");
+            if mib > most {
+                missed.push("machine code".to_owned());
+            }
+        }
+        None => println!("ci: machine code was NOT counted: the program is no ELF file"),
     }
     if missed.is_empty() {
         return Ok(());
