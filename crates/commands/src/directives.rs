@@ -9,20 +9,19 @@ use super::command::Does;
 use super::directive::{Directive, DirectiveReading, DirectiveResult, RowChange, Wished};
 use super::model::{ModelWish, choose};
 use super::table;
-use super::{CommandContext, CommandError, elevated, exec, model, queue, reasoning, think, verbose};
+use super::{COMMANDS, CommandContext, CommandError, model, think};
 
-/// Order in which directives are cut out, each from the rest of the one before.
-const ORDER: [(&str, Directive); 7] = [
-    (think::NAME, think::DIRECTIVE),
-    (verbose::NAME, verbose::DIRECTIVE),
-    (reasoning::NAME, reasoning::DIRECTIVE),
-    (elevated::NAME, elevated::DIRECTIVE),
-    (exec::NAME, exec::DIRECTIVE),
-    (model::NAME, model::DIRECTIVE),
-    (queue::NAME, queue::DIRECTIVE),
-];
+/// The directives among the commands, with their names, in the order of the table.
+fn all() -> impl Iterator<Item = (&'static str, &'static Directive)> {
+    COMMANDS.iter().filter_map(|command| match &command.does {
+        Does::Directive(directive) => Some((command.name, directive)),
+        Does::Answers(_) | Does::Shows(_) | Does::Resets | Does::Stops | Does::Compacts | Does::Missing => {
+            None
+        }
+    })
+}
 
-/// Cuts all directives out of a text; returns them with the rest of the text.
+/// Cuts all directives out of a text, each from the rest of the one before; returns them with the rest of the text.
 pub(crate) fn take_all(
     text: &str,
     reading: DirectiveReading,
@@ -30,9 +29,9 @@ pub(crate) fn take_all(
 ) -> (Vec<StoredDirective>, String) {
     let mut rest = text.to_owned();
     let mut wishes = Vec::new();
-    for (name, directive) in &ORDER {
+    for (name, directive) in all() {
         let Some((arguments, left)) = (directive.take)(&rest, reading, aliases) else { continue };
-        wishes.push(StoredDirective { name: (*name).to_owned(), arguments });
+        wishes.push(StoredDirective { name: name.to_owned(), arguments });
         rest = left;
     }
     (wishes, rest)
@@ -55,7 +54,7 @@ pub(crate) fn hints(wishes: &[StoredDirective]) -> Hints {
 }
 
 fn find(name: &str) -> Option<&'static Directive> {
-    ORDER.iter().find(|(of, _)| *of == name).map(|(_, directive)| directive)
+    all().find(|(of, _)| *of == name).map(|(_, directive)| directive)
 }
 
 /// Carries out a message of directives in one change of the session's row, and returns the answer.
@@ -138,6 +137,13 @@ fn joined(all: &[DirectiveResult]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The order of the rows is that of OpenClaw: what one directive leaves is the text of the next.
+    #[test]
+    fn directives_are_cut_out_in_a_fixed_order() {
+        let names: Vec<&str> = all().map(|(name, _)| name).collect();
+        assert_eq!(names, ["think", "verbose", "reasoning", "elevated", "exec", "model", "queue"]);
+    }
 
     /// Vectors of `messages.md` §4.
     #[test]

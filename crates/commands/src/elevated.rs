@@ -12,7 +12,7 @@ use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, W
 use super::{CommandContext, levels};
 
 pub(crate) const NAME: &str = "elevated";
-pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
+const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
 pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     NAME,
     Category::Options,

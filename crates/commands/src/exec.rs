@@ -12,7 +12,7 @@ use super::line::{Hit, cut, skip_colon, slashes};
 mod current;
 
 pub(crate) const NAME: &str = "exec";
-pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
+const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
 pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     NAME,
     Category::Options,

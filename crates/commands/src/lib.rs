@@ -99,7 +99,8 @@ pub use response::{CommandResponse, Then};
 pub use status::card as status_card;
 pub use table::needs_scope;
 
-/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
+/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed. Directives are
+/// cut out of a text in this order.
 const COMMANDS: &[command::ChatCommand] = &[
     reset::NEW,
     reset::RESET,

@@ -14,8 +14,7 @@ use super::response::{CommandResponse, Showing};
 use super::{CommandContext, CommandError, cards, models};
 
 pub(crate) const NAME: &str = "model";
-pub(crate) const DIRECTIVE: Directive =
-    Directive { take: take_directive, hint, settle, needs_mention: |_| false };
+const DIRECTIVE: Directive = Directive { take: take_directive, hint, settle, needs_mention: |_| false };
 pub(crate) const COMMAND: ChatCommand =
     ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show or choose the model.")
         .taking(Takes::Level, "[<provider/model>|<alias>|list|status]")

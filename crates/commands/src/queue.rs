@@ -11,8 +11,8 @@ use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, W
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
 
-pub(crate) const NAME: &str = "queue";
-pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+const NAME: &str = "queue";
+const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     NAME,
     Category::Options,

@@ -8,8 +8,8 @@ use super::command::{Category, ChatCommand, Does, Takes};
 use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::levels;
 
-pub(crate) const NAME: &str = "reasoning";
-pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+const NAME: &str = "reasoning";
+const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(crate) const COMMAND: ChatCommand =
     ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show reasoning, or not.")
         .called(&["reason"])

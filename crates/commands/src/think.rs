@@ -10,7 +10,7 @@ use super::{CommandError, levels};
 
 pub(crate) const NAME: &str = "think";
 const ALIASES: &[&str] = &["thinking", "t"];
-pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(crate) const COMMAND: ChatCommand =
     ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how much the model thinks.")
         .called(ALIASES)

@@ -8,8 +8,8 @@ use super::command::{Category, ChatCommand, Does, Takes};
 use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::levels;
 
-pub(crate) const NAME: &str = "verbose";
-pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
+const NAME: &str = "verbose";
+const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
 pub(crate) const COMMAND: ChatCommand =
     ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show tools at work, or not.")
         .called(&["v"])
