@@ -4,7 +4,8 @@
 use super::*;
 use crate::arrival::{Arrivals, Fate, NewArrival};
 use crate::journal::rows::{
-    ArrivalIdentity, ArrivalQuery, DeliveryQuery, JournalRows, MessageQuery, RowContent,
+    ArrivalIdentity, ArrivalQuery, DeliveryQuery, JournalRows, MessageProgress, MessageQuery, MessageRow,
+    RowContent,
 };
 use crate::testing::group_event;
 
@@ -133,8 +134,7 @@ async fn messages_are_those_that_a_query_means(open: OpenFn) {
     check(&journal, |rows| {
         let find = |query: &MessageQuery<'_>, most| {
             let mut found = rows.messages(query, RowContent::Whole, most).unwrap();
-            // It need not be read for all queries.
-            found.iter_mut().for_each(|row| row.queue_mode = None);
+            found.iter_mut().for_each(|row| clear_unread(query, row));
             found
         };
         let mut all = find(&MessageQuery::Newest, u32::MAX);
@@ -150,12 +150,22 @@ async fn messages_are_those_that_a_query_means(open: OpenFn) {
             MessageQuery::Unfinished,
         ];
         let check = |query: &MessageQuery<'_>| {
+            let mut all = all.clone();
+            all.iter_mut().for_each(|row| clear_unread(query, row));
             let rows = (all.as_slice(), query.is_newest_first());
             compare(query, rows, |row| query.matches(row), |most| find(query, most))
         };
         queries.iter().flat_map(check).collect()
     })
     .await;
+}
+
+/// Clears the columns that need not be read for a query.
+fn clear_unread(query: &MessageQuery<'_>, row: &mut MessageRow) {
+    row.queue_mode = None;
+    if matches!(query, MessageQuery::AcceptedSince(_)) {
+        row.progress = MessageProgress::default();
+    }
 }
 
 async fn events_are_those_that_a_query_means(open: OpenFn) {

@@ -31,7 +31,8 @@ pub struct MessageRow {
     pub facts: Option<String>,
     /// Request, JSON; `None` if it was not asked for, or the run has ended.
     pub payload: Option<String>,
-    /// The part that changes.
+    /// The part that changes; possibly without the outcome and what came of it if all since a time
+    /// were asked for.
     pub progress: MessageProgress,
 }
 

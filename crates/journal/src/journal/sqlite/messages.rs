@@ -119,11 +119,22 @@ pub(super) fn select(
             "queue_mode"
         }
     };
+    let progress_columns = match query {
+        // Without what would be read together with the answer, or stands behind it.
+        MessageQuery::AcceptedSince(_) => {
+            "state = 'finished', session_id, attempts, unprepared, abort_reason, NULL, started_at, ended_at,
+             NULL, NULL, NULL, NULL, FALSE"
+        }
+        MessageQuery::Run(_)
+        | MessageQuery::Newest
+        | MessageQuery::TakenBy(_)
+        | MessageQuery::Entry(_)
+        | MessageQuery::Unfinished => progress_columns!(),
+    };
     let order = order(query.is_newest_first());
     let sql = format!(
-        "SELECT {}, run_id, kind, session_key, accepted_at, entry_id, fresh_id, {queue_mode}, digest, {content}
-         FROM inbox WHERE {which} {order}",
-        progress_columns!()
+        "SELECT {progress_columns}, run_id, kind, session_key, accepted_at, entry_id, fresh_id, {queue_mode}, digest, {content}
+         FROM inbox WHERE {which} {order}"
     );
     let read = |row: &Row<'_>| {
         Ok(MessageRow {
