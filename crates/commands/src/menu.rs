@@ -43,7 +43,7 @@ pub fn reference() -> String {
     page
 }
 
-const HEAD: &str = "<!-- Written by `cargo xtask generate` from the table in crates/commands/src/table.rs. Do not edit. -->\n\
+const HEAD: &str = "<!-- Written by `cargo xtask generate` from the table in crates/commands/src/lib.rs. Do not edit. -->\n\
     # Chat commands\n\n\
     A message that is nothing but a command is answered by the gateway, not by the agent. Its answer is stored like any other, \
     and told once, also after a crash. `/name: words` is the same as `/name words`, and case does not matter. A \

@@ -109,8 +109,8 @@ pub const RULES: &[MissingProtection] = &[
         find: tls,
     },
     MissingProtection {
-        keys: "tools and toolsBySender of a group or room below channels",
-        lack: "tool policies of groups are not enforced yet",
+        keys: "tools and toolsBySender below channels, but for those of a group",
+        lack: "tool policies of servers, rooms and topics are not enforced yet",
         effect: "runs in sessions of that platform's groups do not begin",
         remedy: "Remove it, or use tools.deny, which holds everywhere.",
         find: group_tools,

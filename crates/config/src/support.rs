@@ -61,6 +61,11 @@ impl<'a> SupportedKeys<'a> {
         self.support_of(path) == Support::Full
     }
 
+    /// True if the product acts on the key at this path, or on one below it.
+    pub fn acts_below(&self, path: &[String]) -> bool {
+        self.support_of(path) != Support::None
+    }
+
     fn support_of(&self, path: &[String]) -> Support {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match path.as_slice() {

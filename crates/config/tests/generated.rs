@@ -81,7 +81,7 @@ fn page(telegram: &str) -> String {
         let _ = writeln!(page, "| `{key}` | {kind} |");
     }
     page.push_str("\n## Accepted, not acted on yet\n\n");
-    for key in &found.accepted {
+    for key in found.accepted.iter().map(|path| shortened(path, &found.keys)).collect::<BTreeSet<_>>() {
         let _ = writeln!(page, "- `{key}`");
     }
     page.push_str(PROTECTIONS);
@@ -99,7 +99,7 @@ fn page(telegram: &str) -> String {
 struct Found<'a> {
     keys: &'a SupportedKeys<'a>,
     acted_on: Vec<(String, String)>,
-    accepted: BTreeSet<String>,
+    accepted: BTreeSet<Vec<String>>,
 }
 
 fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found<'_>) {
@@ -110,14 +110,19 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found<'_>) {
             found.acted_on.push(row);
         }
     } else if below.is_empty() {
-        // Two levels say enough of what is still to come.
-        found.accepted.insert(path.iter().take(2).cloned().collect::<Vec<_>>().join("."));
+        found.accepted.insert(path.clone());
     }
     for (key, child) in below {
         path.push(key);
         walk(child, path, found);
         path.pop();
     }
+}
+
+/// The beginning of a path, of two names at least, below which no key is acted on.
+fn shortened(path: &[String], keys: &SupportedKeys<'_>) -> String {
+    let shortest = (2..path.len()).find(|names| !keys.acts_below(&path[..*names])).unwrap_or(path.len());
+    path[..shortest].join(".")
 }
 
 /// The path; where a key is acted on for every chat platform, written once for all.
