@@ -277,6 +277,31 @@ async fn a_group_has_the_tools_and_skills_that_its_settings_leave() {
     }
 }
 
+/// A later message has the rights of whoever writes it, and is no reason to carry out what somebody else asked for.
+#[tokio::test]
+async fn a_request_that_failed_is_no_part_of_the_next_one() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request| match request.last_user_text() {
+        said if said.contains("wipe it") => Reply::openai_error(400, "invalid_request_error", "no such thing"),
+        _ => Reply::text("here"),
+    })
+    .await;
+    let section = json!({"groupPolicy": "open", "groups": {"-100": {"requireMention": false}}});
+    let gateway = bot(&server, &model, section, json!({})).await;
+    server.push(group_message(-100, 7, "wipe it"));
+    server.nth_answer("sendMessage", 1).await;
+    server.push(group_message(-100, 5, "good morning"));
+    server.nth_answer("sendMessage", 2).await;
+    let requests = model.requests();
+    let messages = requests.last().unwrap().body["messages"].as_array().unwrap();
+    let [.., asked, closed, next] = messages.as_slice() else { panic!("{messages:?}") };
+    let says = |message: &Value, words: &str| message["content"].to_string().contains(words);
+    assert!(says(asked, "wipe it") && asked["role"] == "user", "{asked}");
+    assert!(says(closed, "is closed") && closed["role"] == "assistant", "{closed}");
+    assert!(says(next, "good morning") && !says(next, "wipe it"), "{next}");
+    drop(gateway);
+}
+
 #[tokio::test]
 async fn reactions_to_our_own_messages_are_told_and_others_are_not() {
     let server = TelegramServer::start().await;

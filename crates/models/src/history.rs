@@ -4,6 +4,7 @@
 //! changed here.
 
 mod call_ids;
+mod failed;
 mod images;
 mod names;
 mod pairing;
@@ -24,7 +25,7 @@ pub use rules::{HistoryRules, Join};
 pub(crate) use seam::{is_seam, last_seam};
 
 /// The messages as the model behind `rules` should see them: every call directly followed by its result, failed answers
-/// left out, foreign reasoning turned to text, neighbours of one role merged, names and ids of calls in the form the provider takes, no
+/// left out or replaced by a note that the request is closed, foreign reasoning turned to text, neighbours of one role merged, names and ids of calls in the form the provider takes, no
 /// result longer than ours may be, images called what they are. Only messages that change are copied.
 pub fn prepare(messages: Vec<Arc<Message>>, rules: &HistoryRules<'_>) -> Vec<Arc<Message>> {
     prepare_part(messages, rules, &mut rules.id_map())
@@ -44,8 +45,7 @@ pub(crate) fn prepare_part(
     }
     roles::drop_calls_without_arguments(&mut messages);
     let mut messages = pairing::repair(messages);
-    messages
-        .retain(|message| !matches!(&**message, Message::Assistant(answer) if pairing::has_failed(answer)));
+    failed::close(&mut messages);
     translate::translate(&mut messages, rules, ids);
     roles::merge(&mut messages, rules);
     messages

@@ -38,8 +38,8 @@ pub(super) fn drop_blocks(message: &mut Arc<Message>, is_dropped: impl Fn(&Block
     has_some
 }
 
-/// Merges consecutive messages of one role. A user message whose answer never came thus reaches the model together with
-/// the next one.
+/// Merges consecutive messages of one role. A user message that has no answer at all, not even a failed one, thus
+/// reaches the model together with the next one.
 pub(super) fn merge(messages: &mut Vec<Arc<Message>>, rules: &HistoryRules<'_>) {
     messages.dedup_by(|next, last| {
         let is_merged = match (&**last, &**next) {

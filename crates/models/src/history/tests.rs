@@ -170,15 +170,31 @@ fn consecutive_assistants_are_merged_where_the_model_wants_it() {
     assert_eq!(merged(two(), rules()), two());
 }
 
+/// Otherwise the request would be part of the next message, and carried out for whoever wrote that.
 #[test]
-fn a_message_that_was_never_answered_reaches_the_model_with_the_next() {
-    let failed = Arc::new(Message::Assistant(AssistantMessage {
-        stop_reason: StopReason::Error,
-        error_message: Some("boom".into()),
-        ..AssistantMessage::default()
-    }));
-    let out = prepare(vec![user("a"), failed, user("b")], &rules());
-    assert_eq!(outline(&out), ["U a\n\nb"]);
+fn a_request_that_failed_is_closed_before_the_next_message() {
+    let failed = |stop_reason| {
+        Arc::new(Message::Assistant(AssistantMessage { stop_reason, ..AssistantMessage::default() }))
+    };
+    let (error, stopped) = (|| failed(StopReason::Error), || failed(StopReason::Aborted));
+    let done = || assistant(vec![Block::text("done")]);
+    let closed = "A [openclaw] The request above ended without an answer and is closed. \
+        It is not carried out any more, unless it is asked for again.";
+    let rows: [(_, &[&str]); 6] = [
+        (vec![user("a"), error(), user("b")], &["U a", closed, "U b"]),
+        (vec![user("a"), stopped(), user("b")], &["U a", closed, "U b"]),
+        (vec![user("a"), error(), stopped(), user("b")], &["U a", closed, "U b"]),
+        (
+            vec![user("a"), assistant(vec![call("c1")]), result("c1", "x"), error(), user("b")],
+            &["U a", "A (c1)", "R c1 x", closed, "U b"],
+        ),
+        // Tried again within its turn, or just now.
+        (vec![user("a"), error(), done(), user("b")], &["U a", "A done", "U b"]),
+        (vec![user("a"), error()], &["U a"]),
+    ];
+    for (messages, expect) in rows {
+        assert_eq!(outline(&prepare(messages, &rules())), expect);
+    }
 }
 
 fn any_message() -> impl Strategy<Value = Arc<Message>> {
