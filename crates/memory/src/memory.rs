@@ -1,0 +1,361 @@
+//! The memory of one agent, as its callers see it.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::db::StoreError;
+use crate::embedder::{Embedder, EmbedderIdentity};
+use crate::forget::{self, ForgetEntry};
+use crate::get::{self, GetAnswer, GetError, GetRequest, cut};
+use crate::search::{Found, Hit, Plan};
+use crate::sessions::Transcripts;
+use crate::settings::MemorySettings;
+use crate::status::{self, MemoryStatus};
+use crate::worker::{Shared, SyncReport, SyncRequest, Worker};
+
+/// Longest query that is looked at, in UTF-16 code units.
+const LONGEST_QUERY: usize = 8_000;
+
+/// Longest wait of a search for the first look at the files, while the index is empty.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+
+/// Time between two looks at the files that searches start, when changes are not told of.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// The same when they are.
+const LOOK_RARELY: Duration = Duration::from_secs(300);
+
+/// Sessions whose first search is remembered.
+const MOST_SESSIONS: usize = 1_024;
+
+/// A search.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SearchRequest {
+    /// What is looked for, in plain words.
+    pub query: String,
+    /// Largest number of hits, or `None` for that of the settings.
+    pub max_results: Option<usize>,
+    /// Smallest score, or `None` for that of the settings. Hits below it are shown only in places that stay free, and
+    /// only if they hold the words of the query.
+    pub min_score: Option<f64>,
+    /// Key of the session that asks. Its first search looks at the files.
+    pub session: Option<String>,
+}
+
+/// Which of both searches answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchMode {
+    /// Keywords and vectors.
+    Hybrid,
+    /// Keywords alone.
+    Keyword,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchAnswer {
+    /// The hits, the best first.
+    pub hits: Vec<Hit>,
+    /// Which of both searches answered.
+    pub mode: SearchMode,
+    /// True if a hit reaches the smallest score. Without one, hits are no more than the best that there is.
+    pub is_confident: bool,
+    /// Reason for which the answer is less than it could be, for people and models.
+    pub warning: Option<String>,
+    /// The embedder that is set.
+    pub embedder: Option<EmbedderIdentity>,
+}
+
+/// Reasons for which memory does not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// The index file can't be used, although it may be later.
+    #[error("{0}")]
+    Store(String),
+    /// The memory was closed.
+    #[error("memory is closed")]
+    Closed,
+    /// A file could not be changed.
+    #[error("{0}")]
+    File(String),
+}
+
+impl From<StoreError> for MemoryError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.to_string())
+    }
+}
+
+/// Memory of one agent: its files, their index, and search in it.
+///
+/// Opening does nothing but begin a task that waits; the index is built by the first [`Memory::start`],
+/// [`Memory::sync`] or [`Memory::search`]. [`Memory::status`] and [`Memory::get`] write nothing. Everything that blocks
+/// runs on the blocking pool.
+pub struct Memory {
+    shared: Arc<Shared>,
+    task: Mutex<Option<JoinHandle<()>>>,
+    sessions: Mutex<SeenSessions>,
+}
+
+#[derive(Default)]
+struct SeenSessions {
+    known: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Memory {
+    /// Opens the memory. Must be called within a Tokio runtime.
+    #[must_use]
+    pub fn open(settings: MemorySettings, embedder: Option<Arc<dyn Embedder>>, transcripts: Option<Arc<dyn Transcripts>>) -> Self {
+        let shared = Arc::new(Shared::new(settings, embedder, transcripts));
+        let task = tokio::spawn(Worker::new(Arc::clone(&shared)).run());
+        Self { shared, task: Mutex::new(Some(task)), sessions: Mutex::default() }
+    }
+
+    /// Returns the settings that it was opened with.
+    #[must_use]
+    pub fn settings(&self) -> &MemorySettings {
+        &self.shared.settings
+    }
+
+    /// Begins to watch the files and to index them in the background.
+    pub fn start(&self) {
+        self.shared.request_pass();
+    }
+
+    /// Uses another embedder from now on, or none. An index of another model is embedded anew.
+    pub fn set_embedder(&self, embedder: Option<Arc<dyn Embedder>>) {
+        *self.shared.embedder.lock() = embedder;
+        self.shared.embedder_changed();
+    }
+
+    /// Tells that a transcript of the agent has grown.
+    pub fn transcript_changed(&self, name: &str) {
+        self.shared.transcript_changed(name);
+    }
+
+    /// Looks at all files and waits as `request` says. Calls at the same time share one look, which begins after the
+    /// last of them.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError::Closed`]. What went wrong with files or the provider is in the report.
+    pub async fn sync(&self, request: SyncRequest) -> Result<SyncReport, MemoryError> {
+        self.shared.request_sync(request).await.map_err(|_| MemoryError::Closed)
+    }
+
+    /// Searches. Never waits for a sync, except up to two seconds for the first one while the index is empty.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError::Store`] if the index file can't be read. A failing embedder is no error: the answer has a warning.
+    pub async fn search(&self, request: &SearchRequest) -> Result<SearchAnswer, MemoryError> {
+        let embedder = self.shared.embedder.lock().clone();
+        let query = cut(request.query.trim(), LONGEST_QUERY).to_owned();
+        let mut answer = SearchAnswer {
+            hits: Vec::new(),
+            mode: SearchMode::Keyword,
+            is_confident: false,
+            warning: None,
+            embedder: embedder.as_ref().map(|embedder| embedder.identity().clone()),
+        };
+        self.look_if_needed(request.session.as_deref());
+        if query.is_empty() {
+            return Ok(answer);
+        }
+        let vector = match embedder.filter(|_| self.shared.settings.vectors) {
+            None => None,
+            Some(embedder) => match embed_query(embedder.as_ref(), &query).await {
+                Ok(vector) => Some((vector, embedder.identity().clone())),
+                Err(warning) => {
+                    answer.warning = Some(format!("{warning}; searched by keywords alone"));
+                    None
+                }
+            },
+        };
+        let has_vector = vector.is_some();
+        let found = self.find(query, vector, request).await?;
+        if has_vector && !found.used_vectors && found.chunks > 0 {
+            answer.warning = Some("vectors of this model are still being made; searched by keywords alone".to_owned());
+        }
+        if found.is_foreign {
+            self.shared.request_pass();
+        }
+        answer.mode = if found.used_vectors { SearchMode::Hybrid } else { SearchMode::Keyword };
+        (answer.hits, answer.is_confident) = (found.hits, found.is_confident);
+        Ok(answer)
+    }
+
+    /// Searches, and once more if the first look at the files was still to come.
+    async fn find(&self, query: String, vector: Option<(Vec<f32>, EmbedderIdentity)>, request: &SearchRequest) -> Result<Found, MemoryError> {
+        let query = Arc::new((query, vector));
+        let first = self.find_now(&query, request).await;
+        let is_empty = match &first {
+            Ok(found) => found.chunks == 0,
+            Err(StoreError::Missing) => true,
+            Err(_) => false,
+        };
+        if !is_empty {
+            return Ok(first?);
+        }
+        let mut first_pass = self.shared.first_pass.subscribe();
+        if !*first_pass.borrow_and_update() {
+            self.shared.request_pass();
+            // Neither a slow disk nor a closed memory keeps the caller longer.
+            let _ = tokio::time::timeout(FIRST_WAIT, first_pass.changed()).await;
+        }
+        match self.find_now(&query, request).await {
+            Err(StoreError::Missing) => Ok(Found::default()),
+            found => Ok(found?),
+        }
+    }
+
+    async fn find_now(&self, query: &Arc<(String, Option<(Vec<f32>, EmbedderIdentity)>)>, request: &SearchRequest) -> Result<Found, StoreError> {
+        let (shared, query) = (Arc::clone(&self.shared), Arc::clone(query));
+        let settings = &self.shared.settings.query;
+        let (max_results, min_score) = (request.max_results.unwrap_or(settings.max_results), request.min_score.unwrap_or(settings.min_score));
+        let found = tokio::task::spawn_blocking(move || {
+            let (query, vector) = query.as_ref();
+            let plan = Plan {
+                query,
+                vector: vector.as_ref().map(|(vector, identity)| (vector.as_slice(), identity)),
+                settings: &shared.settings.query,
+                max_results,
+                min_score,
+                sessions: shared.settings.sessions,
+            };
+            let found = shared.searcher.search(&plan);
+            if matches!(found, Err(StoreError::Damaged(_))) {
+                shared.searcher.release();
+                shared.damaged();
+            }
+            found
+        });
+        found.await.unwrap_or_else(|error| Err(StoreError::Other(error.to_string())))
+    }
+
+    /// Asks for a look at the files if the session is new or something may have changed unnoticed.
+    fn look_if_needed(&self, session: Option<&str>) {
+        let sync = &self.shared.settings.sync;
+        let is_new = session.is_some_and(|session| self.sessions.lock().is_first(session));
+        let now = Instant::now();
+        let (last_pass, is_watched) = {
+            let mut progress = self.shared.progress.lock();
+            progress.last_search = Some(now);
+            (progress.last_pass, progress.is_watched)
+        };
+        let every = if is_watched { LOOK_RARELY } else { LOOK_EVERY };
+        let is_due = sync.on_search && last_pass.is_none_or(|last| now >= last + every);
+        if is_due || (is_new && sync.on_session_start) {
+            self.shared.request_pass();
+        }
+    }
+
+    /// Reads lines of a memory file.
+    ///
+    /// # Errors
+    ///
+    /// [`GetError`] says why not, in words for a model.
+    pub async fn get(&self, request: &GetRequest) -> Result<GetAnswer, GetError> {
+        let (shared, request) = (Arc::clone(&self.shared), request.clone());
+        let answer = tokio::task::spawn_blocking(move || get::get(&shared.roots, &request));
+        answer.await.unwrap_or(Err(GetError::Unreadable(std::io::ErrorKind::Other)))
+    }
+
+    /// Says what the index holds. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError::Store`] if the index file can't be read.
+    pub async fn status(&self) -> Result<MemoryStatus, MemoryError> {
+        let shared = Arc::clone(&self.shared);
+        let read = tokio::task::spawn_blocking(move || status::read(&shared));
+        Ok(read.await.unwrap_or_else(|error| Err(StoreError::Other(error.to_string())))?)
+    }
+
+    /// Finds the entries of memory files that hold all words of `query`, for [`Memory::forget`].
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError::Closed`] if the runtime ends.
+    pub async fn forget_preview(&self, query: &str) -> Result<Vec<ForgetEntry>, MemoryError> {
+        let (shared, query) = (Arc::clone(&self.shared), query.to_owned());
+        tokio::task::spawn_blocking(move || forget::find(&shared.roots, &query)).await.map_err(|_| MemoryError::Closed)
+    }
+
+    /// Removes entries from their files, and from the index what it holds of them. Entries whose lines have changed
+    /// since the preview stay. Returns how many were removed.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError::File`] if a file can't be changed, [`MemoryError::Store`] if the index can't.
+    pub async fn forget(&self, entries: Vec<ForgetEntry>) -> Result<usize, MemoryError> {
+        let mut paths: Vec<String> = entries.iter().map(|entry| entry.path.clone()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let shared = Arc::clone(&self.shared);
+        let removed = tokio::task::spawn_blocking(move || forget::remove(&shared.roots, &entries));
+        let removed = removed.await.map_err(|_| MemoryError::Closed)?.map_err(|error| MemoryError::File(error.to_string()))?;
+        self.shared.request_forget(paths).await.map_err(|_| MemoryError::Closed)??;
+        Ok(removed)
+    }
+
+    /// Gives back memory and open files. The next search opens them again.
+    pub async fn release(&self) {
+        let shared = Arc::clone(&self.shared);
+        let _ = tokio::task::spawn_blocking(move || shared.searcher.release()).await;
+    }
+
+    /// Ends the task after the transaction that it is in, and closes the file.
+    pub async fn close(&self) {
+        self.shared.stop();
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            // A task that panicked has nothing left to close.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+impl SeenSessions {
+    /// Returns whether `session` was not seen before, and remembers it.
+    fn is_first(&mut self, session: &str) -> bool {
+        if !self.known.insert(session.to_owned()) {
+            return false;
+        }
+        self.order.push_back(session.to_owned());
+        if self.order.len() > MOST_SESSIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// Embeds a query within the time that it may take, or says why not.
+async fn embed_query(embedder: &dyn Embedder, query: &str) -> Result<Vec<f32>, String> {
+    if embedder.cooldown().remaining(Instant::now()).is_some() {
+        return Err("the embedding provider is in a cooldown".to_owned());
+    }
+    let timeout = embedder.limits().query_timeout;
+    match tokio::time::timeout(timeout, embedder.embed_query(query)).await {
+        Err(_) => Err(format!("the embedding provider did not answer within {} s", timeout.as_secs())),
+        Ok(Err(error)) => {
+            embedder.cooldown().failed(&error, Instant::now());
+            Err(error.to_string())
+        }
+        Ok(Ok(vector)) if vector.iter().any(|value| !value.is_finite()) => Err("the embedding provider answered no numbers".to_owned()),
+        Ok(Ok(vector)) => Ok(vector),
+    }
+}

@@ -1,0 +1,114 @@
+//! Embedders that fail, change, or answer nonsense.
+
+use super::*;
+use crate::SearchMode;
+
+#[tokio::test]
+async fn answers_that_make_no_sense_leave_keywords_and_a_reason() {
+    for behaviour in [Behaviour::OneLess, Behaviour::NotNumbers, Behaviour::Fails(EmbedError::Unauthorized { message: "401 bad key".into() })] {
+        let place = Place::corpus();
+        let embedder = FakeEmbedder::new();
+        embedder.behave(behaviour.clone());
+        let memory = place.open(Some(embedder.clone()));
+        let report = sync(&memory).await;
+        assert_eq!((report.indexed, report.pending, report.error), (6, 13, None), "{behaviour:?}");
+        assert!(report.embed_error.is_some(), "{behaviour:?}");
+        assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
+        // Mended, it goes on where it was.
+        embedder.behave(Behaviour::Recorded);
+        let report = force(&memory).await;
+        assert_eq!((report.pending, report.embed_error), (0, None), "{behaviour:?}");
+        assert_eq!(find(&memory, "apple trees").await.mode, SearchMode::Hybrid);
+    }
+}
+
+#[tokio::test]
+async fn other_dimensions_midway_are_refused() {
+    let place = Place::corpus();
+    let embedder = FakeEmbedder::new();
+    let memory = place.open(Some(embedder.clone()));
+    sync(&memory).await;
+    embedder.behave(Behaviour::Dimensions(32));
+    place.write("memory/new.md", "a walrus");
+    let report = sync(&memory).await;
+    assert_eq!(report.pending, 1);
+    assert!(report.embed_error.unwrap().contains("32 dimensions instead of 64"));
+    assert_eq!(paths(&memory, "walrus").await, ["memory/new.md"]);
+}
+
+#[tokio::test]
+async fn requests_that_are_too_large_are_parted() {
+    let place = Place::corpus();
+    let embedder = FakeEmbedder::new();
+    embedder.behave(Behaviour::AtMost(1));
+    let memory = place.open(Some(embedder));
+    let report = sync(&memory).await;
+    assert_eq!((report.pending, report.embed_error), (0, None));
+}
+
+#[tokio::test]
+async fn another_model_embeds_anew_and_a_change_back_costs_nothing() {
+    let place = Place::corpus();
+    let (one, two) = (FakeEmbedder::new(), FakeEmbedder::named("other-model"));
+    let memory = place.open(Some(one.clone()));
+    sync(&memory).await;
+    memory.set_embedder(Some(two.clone()));
+    let report = sync(&memory).await;
+    assert_eq!((report.pending, two.counts().1, count(&place.store(), "chunks")), (0, 13, 13));
+    assert_eq!(find(&memory, "apple trees").await.mode, SearchMode::Hybrid);
+    let asked = one.counts();
+    memory.set_embedder(Some(one.clone()));
+    assert_eq!(sync(&memory).await.pending, 0);
+    assert_eq!(one.counts(), asked);
+    // Without a key for a while nothing is lost.
+    memory.set_embedder(None);
+    assert_eq!(sync(&memory).await.reindexed, None);
+    memory.set_embedder(Some(one.clone()));
+    sync(&memory).await;
+    assert_eq!(one.counts(), asked);
+    assert_eq!(find(&memory, "apple trees").await.mode, SearchMode::Hybrid);
+}
+
+#[tokio::test]
+async fn a_model_that_fails_leaves_the_rows_and_no_file_behind() {
+    let place = Place::corpus();
+    let memory = place.open(Some(FakeEmbedder::new()));
+    sync(&memory).await;
+    let other = FakeEmbedder::named("broken");
+    other.behave(Behaviour::Fails(EmbedError::Unauthorized { message: "401".into() }));
+    memory.set_embedder(Some(other));
+    let report = sync(&memory).await;
+    assert!(report.embed_error.is_some());
+    assert_eq!((count(&place.store(), "files"), count(&place.store(), "chunks"), count(&place.store(), "chunks_fts")), (6, 13, 13));
+    assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
+    let left = std::fs::read_dir(place.store().parent().unwrap()).unwrap().filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().contains(".tmp-")).count();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
+async fn an_index_without_an_embedder_gets_vectors_when_there_is_one() {
+    let place = Place::corpus();
+    let memory = place.open(None);
+    sync(&memory).await;
+    let embedder = FakeEmbedder::new();
+    memory.set_embedder(Some(embedder.clone()));
+    assert_eq!(sync(&memory).await.pending, 0);
+    assert_eq!(embedder.counts().1, 13);
+    assert_eq!(find(&memory, "apple trees").await.mode, SearchMode::Hybrid);
+}
+
+#[tokio::test]
+async fn other_sizes_of_chunks_keep_vectors_of_equal_texts() {
+    let place = Place::corpus();
+    let embedder = FakeEmbedder::new();
+    let memory = place.open(Some(embedder.clone()));
+    sync(&memory).await;
+    memory.close().await;
+    let mut settings = place.settings();
+    settings.chunking = crate::chunk::Chunking { tokens: 500, overlap: 100 };
+    let memory = open_with(settings, Some(embedder.clone()));
+    let report = sync(&memory).await;
+    assert_eq!((report.reindexed, report.pending), (Some("other sizes of chunks"), 0));
+    // Five small files are cut as before.
+    assert!(embedder.counts().1 < 13 + 8, "{:?}", embedder.counts());
+}
