@@ -149,7 +149,7 @@ pub fn chunks(content: &str, chunking: Chunking) -> Vec<Chunk> {
 fn carried<'a>(before: &[Segment<'a>], next: &Segment<'a>, limit: usize, overlap: usize) -> Vec<Segment<'a>> {
     let mut kept = Vec::new();
     let mut counted = 0;
-    let mut room = limit.saturating_sub(next.added());
+    let Some(mut room) = limit.checked_sub(next.added()) else { return kept };
     for (index, segment) in before.iter().enumerate().rev() {
         if counted >= overlap {
             break;

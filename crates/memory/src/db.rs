@@ -255,7 +255,8 @@ fn make_tables(connection: &Connection) -> Result<(), StoreError> {
         }
     }
     transaction.execute_batch(THEIR_SOURCE_INDEX)?;
-    transaction.execute_batch(OUR_TABLES)?;
+    // They belong together: without one of them the others are of no use.
+    drop_our_tables(&transaction)?;
     transaction.commit()?;
     Ok(())
 }
@@ -266,9 +267,9 @@ pub(crate) fn table_exists(connection: &Connection, name: &str) -> Result<bool, 
     Ok(row.is_some())
 }
 
-/// Drops the tables of our own.
+/// Makes the tables of our own anew, but for the remembered vectors, which are true whatever the index holds.
 pub(crate) fn drop_our_tables(connection: &Connection) -> Result<(), StoreError> {
-    for name in OUR_TABLE_NAMES {
+    for name in OUR_TABLE_NAMES.iter().filter(|name| **name != "openclaw_cache") {
         connection.execute_batch(&format!("DROP TABLE IF EXISTS {name}"))?;
     }
     connection.execute_batch(OUR_TABLES)?;

@@ -15,7 +15,7 @@ use crate::files::{FileStat, Roots, Scan};
 use crate::identity::IndexMeta;
 use crate::sessions::{RenderedTranscript, Transcripts, render};
 use crate::settings::MemorySettings;
-use crate::writer::{IndexWriter, IndexedFile, Rewrite, Source, now_ms, read_meta, reconcile};
+use crate::writer::{IndexWriter, IndexedFile, Rewrite, Source, read_meta, reconcile};
 
 /// Files of one transaction.
 const BATCH_FILES: usize = 128;
@@ -25,9 +25,6 @@ const BATCH_CHUNKS: usize = 1_024;
 
 /// Bytes of text above which another model is not used until somebody asks for it: it would cost money.
 const MOST_UNASKED: i64 = 20 * 1024 * 1024;
-
-/// Time within which a file system may not tell two changes apart.
-const CLOCK_GRAIN_MS: i64 = 100;
 
 /// Which transcripts are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -294,7 +291,6 @@ impl<'a> Pass<'a> {
         made: impl FnOnce() -> Vec<Chunk>,
         outcome: &mut PassOutcome,
     ) -> Result<(), StoreError> {
-        let stat = settled(stat);
         let known = self.known.files.get(path);
         if self.plan.anew.is_none() && known.is_some_and(|known| known.hash == hash && known.source == source) {
             outcome.unchanged += 1;
@@ -398,11 +394,4 @@ fn tidy(connection: &Connection, meta: &IndexMeta, request: &PassRequest<'_>) ->
 /// Returns the path by which the index knows a transcript.
 fn session_path(name: &str) -> String {
     format!("sessions/{name}")
-}
-
-/// Returns a stat that is believed later: one whose file was changed just now is not, because a further change may leave
-/// size and time as they are.
-fn settled(stat: FileStat) -> FileStat {
-    let is_fresh = now_ms() - stat.modified / 1_000_000 < CLOCK_GRAIN_MS;
-    if is_fresh && stat.inode != 0 { FileStat { modified: 0, ..stat } } else { stat }
 }

@@ -116,6 +116,8 @@ struct Wanted {
     transcripts_since: Option<Instant>,
     waiting: Vec<(SyncUntil, oneshot::Sender<SyncReport>)>,
     forgotten: Vec<(Vec<String>, oneshot::Sender<Result<(), StoreError>>)>,
+    /// True after the worker has ended.
+    is_closed: bool,
 }
 
 /// State that others look at.
@@ -147,8 +149,13 @@ impl Shared {
         }
     }
 
+    /// Does nothing after the worker has ended; whoever waits is told.
     fn want(&self, want: impl FnOnce(&mut Wanted)) {
-        want(&mut self.wanted.lock());
+        let mut wanted = self.wanted.lock();
+        if !wanted.is_closed {
+            want(&mut wanted);
+        }
+        drop(wanted);
         self.wake.notify_one();
     }
 
@@ -284,6 +291,7 @@ impl Worker {
                 () = sleep_until(due) => {}
             }
         }
+        *self.shared.wanted.lock() = Wanted { is_closed: true, ..Wanted::default() };
         let connection = self.connection.take();
         let searcher = Arc::clone(&self.shared);
         let _ = tokio::task::spawn_blocking(move || {

@@ -30,6 +30,9 @@ const CENTRE_FROM: i64 = 512;
 /// Vectors of which the mean is taken.
 const CENTRE_SAMPLE: i64 = 4_096;
 
+/// Time within which a file system may not tell two changes apart.
+const CLOCK_GRAIN_MS: i64 = 100;
+
 /// Where a file comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
@@ -525,7 +528,15 @@ fn write_meta(connection: &Connection, meta: &IndexMeta) -> Result<(), StoreErro
     Ok(())
 }
 
+/// Returns a stat that is believed later: one whose file was changed just now is not, because a further change may leave
+/// size and time as they are.
+fn settled(stat: FileStat) -> FileStat {
+    let is_fresh = now_ms() - stat.modified / 1_000_000 < CLOCK_GRAIN_MS;
+    if is_fresh && stat.inode != 0 { FileStat { modified: 0, ..stat } } else { stat }
+}
+
 fn write_stat(connection: &Connection, path: &str, stat: &FileStat) -> Result<(), StoreError> {
+    let stat = settled(*stat);
     let sql = "INSERT OR REPLACE INTO openclaw_files (path, size, modified, inode, device) VALUES (?1, ?2, ?3, ?4, ?5)";
     let number = |number: u64| i64::from_ne_bytes(number.to_ne_bytes());
     let mut row = connection.prepare_cached(sql)?;
@@ -552,10 +563,10 @@ pub(crate) fn reconcile(connection: &Connection, wants_vectors: bool) -> Result<
     let meta = meta.unwrap_or_else(|| IndexMeta::new(None, crate::chunk::Chunking::default()));
     let mut writer = IndexWriter::begin(connection, &meta, wants_vectors && model.is_some())?;
     if !is_current {
-        let epoch = writer.counters.epoch;
         db::drop_our_tables(&writer.transaction)?;
         counters::set_current(&writer.transaction)?;
-        writer.counters = Counters { epoch: epoch + 1, ..Counters::default() };
+        // Other than any that a search may remember.
+        writer.counters = Counters { epoch: now_ms(), ..Counters::default() };
         writer.codebook = None;
     }
     writer.stamp = actual;
