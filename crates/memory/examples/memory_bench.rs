@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use openclaw_memory::chunk::Chunking;
 use openclaw_memory::{
-    BatchLimits, Cooldown, EmbedFuture, Embedder, EmbedderIdentity, Memory, MemorySettings, SearchRequest, SyncRequest, SyncUntil,
+    BatchLimits, Cooldown, EmbedFuture, Embedder, EmbedderIdentity, Memory, MemorySettings, SearchRequest,
+    SyncRequest, SyncUntil,
 };
 
 /// Answers at once with vectors that depend on the words of a text, spread around a common mean as real ones are.
@@ -20,9 +21,12 @@ struct BenchEmbedder {
 
 impl BenchEmbedder {
     fn vector(&self, text: &str) -> Vec<f32> {
-        let mut vector: Vec<f32> = (0..self.dimensions).map(|index| ((index * 37 % 97) as f32 / 97.0 - 0.3) * 0.4).collect();
+        let mut vector: Vec<f32> =
+            (0..self.dimensions).map(|index| ((index * 37 % 97) as f32 / 97.0 - 0.3) * 0.4).collect();
         for word in text.split_whitespace().take(24) {
-            let mut state = word.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)) | 1;
+            let mut state = word.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+            }) | 1;
             for value in &mut vector {
                 state ^= state << 13;
                 state ^= state >> 7;
@@ -71,12 +75,15 @@ impl Words {
 
     fn word(&mut self) -> String {
         const HAN: [char; 40] = [
-            '网', '关', '架', '构', '评', '审', '会', '议', '记', '录', '部', '署', '方', '案', '讨', '论', '下', '周', '继', '续', '数', '据', '库',
-            '备', '份', '花', '园', '苹', '果', '树', '时', '间', '电', '话', '密', '码', '办', '公', '室', '人',
+            '网', '关', '架', '构', '评', '审', '会', '议', '记', '录', '部', '署', '方', '案', '讨', '论',
+            '下', '周', '继', '续', '数', '据', '库', '备', '份', '花', '园', '苹', '果', '树', '时', '间',
+            '电', '话', '密', '码', '办', '公', '室', '人',
         ];
         let rank = (60_000_f64.powf(self.number())) as usize;
         if rank % 10 == 3 {
-            return (0..4).filter_map(|place| HAN.get(rank.wrapping_mul(7 + place * 13) % HAN.len())).collect();
+            return (0..4)
+                .filter_map(|place| HAN.get(rank.wrapping_mul(7 + place * 13) % HAN.len()))
+                .collect();
         }
         format!("{}{}", ["ka", "lo", "mi", "ter", "ban", "su", "re", "do"][rank % 8], rank)
     }
@@ -95,11 +102,19 @@ fn resident_kib() -> u64 {
 fn times(label: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |part: f64| times.get(((times.len() as f64 - 1.0) * part) as usize).copied().unwrap_or_default();
-    println!("  {label:<34} p50 {:>9.3?}  p99 {:>9.3?}  of {}", at(0.5), at(0.99), times.len());
+    println!("  {label:<50} p50 {:>9.3?}  p99 {:>9.3?}  of {}", at(0.5), at(0.99), times.len());
+}
+
+/// Processor time of this process.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    Duration::from_millis(fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10)
 }
 
 async fn search_all(memory: &Memory, label: &str, queries: &[String]) {
     let mut taken = Vec::new();
+    let before = processor_time();
     for query in queries {
         let request = SearchRequest { query: query.clone(), ..SearchRequest::default() };
         let started = Instant::now();
@@ -109,7 +124,8 @@ async fn search_all(memory: &Memory, label: &str, queries: &[String]) {
             println!("  {label}: {error}");
         }
     }
-    times(label, taken);
+    let spent = processor_time().saturating_sub(before) / u32::try_from(queries.len()).unwrap_or(1);
+    times(&format!("{label} ({spent:?} of processor)"), taken);
 }
 
 fn write_files(directory: &Path, files: usize, chunks: usize) -> std::io::Result<()> {
@@ -133,13 +149,21 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
     settings.chunking = Chunking::default();
     settings.cache.enabled = false;
     settings.sync.watch_debounce = Duration::ZERO;
-    let identity =
-        EmbedderIdentity { provider: "openai".into(), model: "bench".into(), provider_key: "key".into(), equivalent_keys: Vec::new() };
+    let identity = EmbedderIdentity {
+        provider: "openai".into(),
+        model: "bench".into(),
+        provider_key: "key".into(),
+        equivalent_keys: Vec::new(),
+    };
     let embedder = Arc::new(BenchEmbedder { identity, cooldown: Cooldown::default(), dimensions });
     let memory = Memory::open(settings.clone(), Some(embedder.clone()), None);
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), processor_time());
     memory.sync(SyncRequest { force: false, until: SyncUntil::Searchable }).await?;
-    println!("  searchable by keywords after        {:?}", started.elapsed());
+    println!(
+        "  searchable by keywords after        {:?} ({:?} of processor)",
+        started.elapsed(),
+        processor_time().saturating_sub(before)
+    );
     let mut words = Words { state: 1_234_567 };
     let queries: Vec<String> = (0..200).map(|index| words.words(2 + index % 5)).collect();
     search_all(&memory, "search while vectors are made", &queries).await;
@@ -150,13 +174,25 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
     let idle = resident_kib();
     let memory = Memory::open(settings.clone(), Some(embedder.clone()), None);
     let started = Instant::now();
-    let first = memory.search(&SearchRequest { query: queries[0].clone(), ..SearchRequest::default() }).await?;
-    println!("  first search after a start          {:?} ({} hits, {:?})", started.elapsed(), first.hits.len(), first.mode);
+    let first =
+        memory.search(&SearchRequest { query: queries[0].clone(), ..SearchRequest::default() }).await?;
+    println!(
+        "  first search after a start          {:?} ({} hits, {:?})",
+        started.elapsed(),
+        first.hits.len(),
+        first.mode
+    );
     let started = Instant::now();
     let report = memory.sync(SyncRequest { force: false, until: SyncUntil::Searchable }).await?;
-    println!("  a sync without changes              {:?} ({} unchanged)", started.elapsed(), report.unchanged);
+    println!(
+        "  a sync without changes              {:?} ({} unchanged)",
+        started.elapsed(),
+        report.unchanged
+    );
     search_all(&memory, "hybrid", &queries).await;
-    let han: Vec<String> = (0..200).map(|_| std::iter::repeat_with(|| words.word()).find(|word| !word.is_ascii()).unwrap_or_default()).collect();
+    let han: Vec<String> = (0..200)
+        .map(|_| std::iter::repeat_with(|| words.word()).find(|word| !word.is_ascii()).unwrap_or_default())
+        .collect();
     search_all(&memory, "hybrid, Han", &han).await;
     println!("  resident while searching            {} KiB above idle", resident_kib().saturating_sub(idle));
     memory.set_embedder(None);
@@ -167,8 +203,11 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
     std::fs::write(&changed, "the quokka was here\n")?;
     let started = Instant::now();
     loop {
-        let answer = memory.search(&SearchRequest { query: "quokka".into(), ..SearchRequest::default() }).await?;
-        if answer.hits.iter().any(|hit| hit.path.ends_with("changed.md")) || started.elapsed() > Duration::from_secs(10) {
+        let answer =
+            memory.search(&SearchRequest { query: "quokka".into(), ..SearchRequest::default() }).await?;
+        if answer.hits.iter().any(|hit| hit.path.ends_with("changed.md"))
+            || started.elapsed() > Duration::from_secs(10)
+        {
             break;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -176,7 +215,10 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
     println!("  a changed file is found after       {:?}", started.elapsed());
     memory.release().await;
     println!("  resident after the release          {} KiB above idle", resident_kib().saturating_sub(idle));
-    println!("  index file                          {} MiB", std::fs::metadata(&settings.store)?.len() / 1024 / 1024);
+    println!(
+        "  index file                          {} MiB",
+        std::fs::metadata(&settings.store)?.len() / 1024 / 1024
+    );
     memory.close().await;
     Ok(())
 }

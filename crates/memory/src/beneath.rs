@@ -16,7 +16,9 @@ pub(crate) fn open_beneath(root: &Path, inside: &Path) -> io::Result<(File, Meta
         match part {
             Component::Normal(name) => steps.push(name),
             Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::ParentDir => return Err(refused("the path leads out of its directory")),
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => {
+                return Err(refused("the path leads out of its directory"));
+            }
         }
     }
     let file = open_steps(root, &steps)?;
@@ -43,10 +45,12 @@ fn open_steps(root: &Path, steps: &[&std::ffi::OsStr]) -> io::Result<File> {
     };
     let mut here = open(root, directory, Mode::empty()).map_err(io::Error::from)?;
     for step in before {
-        here = openat(&here, *step, directory | OFlag::O_NOFOLLOW, Mode::empty()).map_err(|error| match error {
-            Errno::ENOTDIR => refused("a symbolic link is not followed"),
-            error => link(error),
-        })?;
+        here = openat(&here, *step, directory | OFlag::O_NOFOLLOW, Mode::empty()).map_err(
+            |error| match error {
+                Errno::ENOTDIR => refused("a symbolic link is not followed"),
+                error => link(error),
+            },
+        )?;
     }
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     openat(&here, *name, flags, Mode::empty()).map(File::from).map_err(link)

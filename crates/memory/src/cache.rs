@@ -1,7 +1,5 @@
 //! Vectors of texts that were embedded before, by the hash of the text.
 
-use std::collections::HashMap;
-
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::codes::{read_vector, vector_bytes};
@@ -21,7 +19,11 @@ pub(crate) enum Form {
 }
 
 /// Returns the remembered vector of a text.
-pub(crate) fn get(connection: &Connection, meta: &IndexMeta, hash: &str) -> Result<Option<Vec<f32>>, StoreError> {
+pub(crate) fn get(
+    connection: &Connection,
+    meta: &IndexMeta,
+    hash: &str,
+) -> Result<Option<Vec<f32>>, StoreError> {
     let key = params![meta.provider, meta.model, meta.provider_key, hash];
     let theirs = "SELECT embedding FROM embedding_cache WHERE provider = ?1 AND model = ?2 AND provider_key = ?3 AND hash = ?4";
     let mut row = connection.prepare_cached(theirs)?;
@@ -38,19 +40,41 @@ pub(crate) fn get(connection: &Connection, meta: &IndexMeta, hash: &str) -> Resu
 }
 
 /// Remembers the vector of a text.
-pub(crate) fn put(connection: &Connection, meta: &IndexMeta, hash: &str, vector: &[f32], now: i64, form: Form) -> Result<(), StoreError> {
+pub(crate) fn put(
+    connection: &Connection,
+    meta: &IndexMeta,
+    hash: &str,
+    vector: &[f32],
+    now: i64,
+    form: Form,
+) -> Result<(), StoreError> {
     match form {
         Form::Shared => {
             let sql = "INSERT INTO embedding_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                 ON CONFLICT DO UPDATE SET embedding = excluded.embedding, dims = excluded.dims, updated_at = excluded.updated_at";
             let mut row = connection.prepare_cached(sql)?;
-            row.execute(params![meta.provider, meta.model, meta.provider_key, hash, to_json(vector), vector.len() as i64, now])?;
+            row.execute(params![
+                meta.provider,
+                meta.model,
+                meta.provider_key,
+                hash,
+                to_json(vector),
+                vector.len() as i64,
+                now
+            ])?;
         }
         Form::Own => {
             let sql = "INSERT INTO openclaw_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                 ON CONFLICT DO UPDATE SET vector = excluded.vector, updated_at = excluded.updated_at";
             let mut row = connection.prepare_cached(sql)?;
-            row.execute(params![meta.provider, meta.model, meta.provider_key, hash, vector_bytes(vector), now])?;
+            row.execute(params![
+                meta.provider,
+                meta.model,
+                meta.provider_key,
+                hash,
+                vector_bytes(vector),
+                now
+            ])?;
         }
     }
     Ok(())
@@ -64,7 +88,8 @@ pub(crate) fn count(connection: &Connection) -> Result<usize, StoreError> {
 
 /// Removes some of the oldest vectors if there are more than `most`, and returns whether it did.
 pub(crate) fn prune(connection: &Connection, most: usize) -> Result<bool, StoreError> {
-    let above = i64::try_from(count(connection)?.saturating_sub(most)).unwrap_or(i64::MAX).min(REMOVED_AT_ONCE);
+    let above =
+        i64::try_from(count(connection)?.saturating_sub(most)).unwrap_or(i64::MAX).min(REMOVED_AT_ONCE);
     if above <= 0 {
         return Ok(false);
     }
@@ -83,17 +108,6 @@ pub(crate) fn remove(connection: &Connection, hash: &str) -> Result<(), StoreErr
     connection.execute("DELETE FROM embedding_cache WHERE hash = ?1", [hash])?;
     connection.execute("DELETE FROM openclaw_cache WHERE hash = ?1", [hash])?;
     Ok(())
-}
-
-/// Returns the vectors of several texts.
-pub(crate) fn get_all(connection: &Connection, meta: &IndexMeta, hashes: &[String]) -> Result<HashMap<String, Vec<f32>>, StoreError> {
-    let mut found = HashMap::new();
-    for hash in hashes {
-        if let Some(vector) = get(connection, meta, hash)? {
-            found.insert(hash.clone(), vector);
-        }
-    }
-    Ok(found)
 }
 
 /// Returns a vector as a JSON array.

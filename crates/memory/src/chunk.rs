@@ -194,7 +194,12 @@ fn segments(line: &str, number: u32, limit: usize) -> Vec<Segment<'_>> {
     while !rest.is_empty() {
         let end = cut(rest, limit);
         let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        pieces.push(Segment { text: piece, size: weight(piece), line: number, continues: !pieces.is_empty() });
+        pieces.push(Segment {
+            text: piece,
+            size: weight(piece),
+            line: number,
+            continues: !pieces.is_empty(),
+        });
         rest = after;
     }
     pieces

@@ -85,12 +85,19 @@ pub(crate) struct Code {
 
 impl Codebook {
     pub(crate) fn new(dimensions: usize, centre: Option<Vec<f32>>) -> Self {
-        let centre = centre.filter(|centre| centre.len() == dimensions).unwrap_or_else(|| vec![0.0; dimensions]);
+        let centre =
+            centre.filter(|centre| centre.len() == dimensions).unwrap_or_else(|| vec![0.0; dimensions]);
         Self { rotation: Rotation::new(dimensions), centre }
     }
 
     pub(crate) fn dimensions(&self) -> usize {
         self.centre.len()
+    }
+
+    /// Returns how many candidates by estimate are to be compared exactly: more of short vectors, whose estimates are
+    /// less sure and whose comparison costs less.
+    pub(crate) fn rescored(&self) -> usize {
+        (400 * 512 / self.dimensions().max(1)).clamp(400, 2_000)
     }
 
     /// Returns the number of words of a code.
@@ -100,7 +107,8 @@ impl Codebook {
 
     /// Returns the code of a vector of length one.
     pub(crate) fn code(&self, vector: &[f32]) -> Code {
-        let mut turned: Vec<f32> = vector.iter().zip(&self.centre).map(|(value, mean)| value - mean).collect();
+        let mut turned: Vec<f32> =
+            vector.iter().zip(&self.centre).map(|(value, mean)| value - mean).collect();
         turned.resize(self.dimensions(), 0.0);
         self.rotation.turn(&mut turned);
         let mut words = vec![0_u64; self.words()];
@@ -121,7 +129,9 @@ impl Codebook {
         turned.resize(self.dimensions(), 0.0);
         let base = turned.iter().zip(&self.centre).map(|(value, mean)| value * mean).sum();
         self.rotation.turn(&mut turned);
-        let (low, high) = turned.iter().fold((f32::MAX, f32::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
+        let (low, high) = turned
+            .iter()
+            .fold((f32::MAX, f32::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
         let step = ((high - low) / LARGEST_STEP).max(f32::MIN_POSITIVE);
         let words = self.words();
         let mut planes = vec![0_u64; words * PLANES];
@@ -160,43 +170,65 @@ impl CodedQuery {
             return;
         }
         out.reserve(factors.len());
-        Arch::new().dispatch(|| match self.words {
+        match self.words {
             6 => self.estimate_fixed::<6>(codes, factors, out),
             12 => self.estimate_fixed::<12>(codes, factors, out),
             16 => self.estimate_fixed::<16>(codes, factors, out),
             24 => self.estimate_fixed::<24>(codes, factors, out),
-            _ => {
+            48 => self.estimate_fixed::<48>(codes, factors, out),
+            _ => self.estimate_any(codes, factors, out),
+        }
+    }
+
+    fn estimate_any(&self, codes: &[u64], factors: &[f32], out: &mut Vec<f32>) {
+        // What is inlined here is compiled for the instructions that the processor has.
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
                 for (code, factor) in codes.chunks_exact(self.words).zip(factors) {
                     let mut counts = [0_u64; PLANES];
                     for (plane, count) in self.planes.chunks_exact(self.words).zip(&mut counts) {
-                        *count = plane.iter().zip(code).map(|(plane, word)| u64::from((plane & word).count_ones())).sum();
+                        *count = plane
+                            .iter()
+                            .zip(code)
+                            .map(|(plane, word)| u64::from((plane & word).count_ones()))
+                            .sum();
                     }
                     let ones: u64 = code.iter().map(|word| u64::from(word.count_ones())).sum();
                     out.push(self.value(counts, ones, *factor));
                 }
-            }
-        });
+            },
+        );
     }
 
     /// The same for a length that the compiler knows.
-    #[inline(always)]
     fn estimate_fixed<const WORDS: usize>(&self, codes: &[u64], factors: &[f32], out: &mut Vec<f32>) {
         let mut planes = [[0_u64; WORDS]; PLANES];
         for (plane, words) in planes.iter_mut().zip(self.planes.chunks_exact(WORDS)) {
             plane.copy_from_slice(words);
         }
         let (codes, _) = codes.as_chunks::<WORDS>();
-        for (code, factor) in codes.iter().zip(factors) {
-            let mut counts = [0_u64; PLANES];
-            let mut ones = 0;
-            for (plane, count) in planes.iter().zip(&mut counts) {
-                *count = plane.iter().zip(code).map(|(plane, word)| u64::from((plane & word).count_ones())).sum();
-            }
-            for word in code {
-                ones += u64::from(word.count_ones());
-            }
-            out.push(self.value(counts, ones, *factor));
-        }
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                out.extend(codes.iter().zip(factors).map(
+                    #[inline(always)]
+                    |(code, factor)| {
+                        let mut counts = [0_u64; PLANES];
+                        let mut ones = 0;
+                        for (place, word) in code.iter().enumerate() {
+                            ones += u64::from(word.count_ones());
+                            for (plane, count) in planes.iter().zip(&mut counts) {
+                                *count += plane
+                                    .get(place)
+                                    .map_or(0, |plane| u64::from((plane & word).count_ones()));
+                            }
+                        }
+                        self.value(counts, ones, *factor)
+                    },
+                ));
+            },
+        );
     }
 
     #[inline(always)]
@@ -210,18 +242,22 @@ impl CodedQuery {
 
 /// Returns the cosine of two vectors of length one, of which the shorter one ends the comparison.
 pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
-    Arch::new().dispatch(|| {
-        let (mut sums, length) = ([0.0_f32; 16], left.len().min(right.len()));
-        let (left, right) = (left.get(..length).unwrap_or_default(), right.get(..length).unwrap_or_default());
-        let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<16>(), right.as_chunks::<16>());
-        for (a, b) in left.iter().zip(right) {
-            for ((sum, x), y) in sums.iter_mut().zip(a).zip(b) {
-                *sum += x * y;
+    let length = left.len().min(right.len());
+    let (left, right) = (left.get(..length).unwrap_or_default(), right.get(..length).unwrap_or_default());
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<32>(), right.as_chunks::<32>());
+    let rest: f32 = left_rest.iter().zip(right_rest).map(|(x, y)| x * y).sum();
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0_f32; 32];
+            for (a, b) in left.iter().zip(right) {
+                for ((sum, x), y) in sums.iter_mut().zip(a).zip(b) {
+                    *sum += x * y;
+                }
             }
-        }
-        let rest: f32 = left_rest.iter().zip(right_rest).map(|(x, y)| x * y).sum();
-        sums.iter().sum::<f32>() + rest
-    })
+            sums.iter().sum::<f32>() + rest
+        },
+    )
 }
 
 /// Scales `vector` to length one. Returns `None` for vectors without a direction: empty, zero, or not finite.
@@ -255,7 +291,8 @@ pub(crate) fn code_bytes(code: &Code) -> Vec<u8> {
 pub(crate) fn read_code(bytes: &[u8], words: usize) -> Option<(f32, impl Iterator<Item = u64> + '_)> {
     let (factor, rest) = bytes.split_first_chunk::<4>()?;
     let (read, left) = rest.as_chunks::<8>();
-    (read.len() == words && left.is_empty()).then(|| (f32::from_le_bytes(*factor), read.iter().map(|word| u64::from_le_bytes(*word))))
+    (read.len() == words && left.is_empty())
+        .then(|| (f32::from_le_bytes(*factor), read.iter().map(|word| u64::from_le_bytes(*word))))
 }
 
 #[cfg(test)]
@@ -284,7 +321,10 @@ mod tests {
             rotation.turn(&mut a);
             rotation.turn(&mut b);
             let after = (dot(&a, &a), dot(&a, &b));
-            assert!((before.0 - after.0).abs() < 1e-3 && (before.1 - after.1).abs() < 1e-3, "{dimensions}: {before:?} {after:?}");
+            assert!(
+                (before.0 - after.0).abs() < 1e-3 && (before.1 - after.1).abs() < 1e-3,
+                "{dimensions}: {before:?} {after:?}"
+            );
         }
     }
 
@@ -295,10 +335,13 @@ mod tests {
         for dimensions in [64, 100, 384, 768] {
             let mut noise = noise(3);
             let mean: Vec<f32> = (0..dimensions).map(|_| noise() * 0.8).collect();
-            let mut vector = || normalised(&mean.iter().map(|mean| mean + noise()).collect::<Vec<_>>()).unwrap();
+            let mut vector =
+                || normalised(&mean.iter().map(|mean| mean + noise()).collect::<Vec<_>>()).unwrap();
             let vectors: Vec<Vec<f32>> = (0..5_000).map(|_| vector()).collect();
             let query = vector();
-            let centre = (0..dimensions).map(|index| vectors.iter().map(|vector| vector[index]).sum::<f32>() / 5_000.0).collect();
+            let centre = (0..dimensions)
+                .map(|index| vectors.iter().map(|vector| vector[index]).sum::<f32>() / 5_000.0)
+                .collect();
             let codebook = Codebook::new(dimensions, Some(centre));
             let codes: Vec<Code> = vectors.iter().map(|vector| codebook.code(vector)).collect();
             let words: Vec<u64> = codes.iter().flat_map(|code| code.words.clone()).collect();
@@ -312,10 +355,11 @@ mod tests {
                 order
             };
             let exact: Vec<f32> = vectors.iter().map(|vector| dot(vector, &query)).collect();
-            let kept = best(&estimates, 600);
+            let kept = best(&estimates, codebook.rescored());
             let found = best(&exact, 10).iter().filter(|index| kept.contains(index)).count();
             assert!(found >= 9, "{dimensions}: {found} of 10");
-            let bias: f32 = estimates.iter().zip(&exact).map(|(estimate, exact)| estimate - exact).sum::<f32>() / 5_000.0;
+            let bias: f32 =
+                estimates.iter().zip(&exact).map(|(estimate, exact)| estimate - exact).sum::<f32>() / 5_000.0;
             assert!(bias.abs() < 0.01, "{dimensions}: {bias}");
         }
     }

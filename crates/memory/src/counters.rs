@@ -39,19 +39,23 @@ impl Stamp {
     pub(crate) fn of_file(path: &str, hash: &str) -> i64 {
         // FNV-1a.
         let bytes = path.bytes().chain([0]).chain(hash.bytes());
-        let sum = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+        let sum = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        });
         i64::from_ne_bytes(sum.to_ne_bytes())
     }
 
     /// Reads what the tables hold now.
     pub(crate) fn actual(connection: &Connection) -> Result<Self, StoreError> {
         let sql = "SELECT count(*), total(rowid) FROM chunks INDEXED BY idx_chunks_source";
-        let (chunks, rows) = connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get::<_, f64>(1)? as i64)))?;
+        let (chunks, rows) =
+            connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get::<_, f64>(1)? as i64)))?;
         let mut files = 0_i64;
         let mut read = connection.prepare_cached("SELECT path, hash FROM files")?;
         let mut read = read.query([])?;
         while let Some(row) = read.next()? {
-            let (path, hash) = (row.get_ref(0)?.as_str().unwrap_or_default(), row.get_ref(1)?.as_str().unwrap_or_default());
+            let (path, hash) =
+                (row.get_ref(0)?.as_str().unwrap_or_default(), row.get_ref(1)?.as_str().unwrap_or_default());
             files = files.wrapping_add(Self::of_file(path, hash));
         }
         Ok(Self { chunks, rows, files })
@@ -84,7 +88,8 @@ pub(crate) fn write(connection: &Connection, counters: &Counters, stamp: &Stamp)
 
 /// Reads the stamp that was written last.
 pub(crate) fn stamp(connection: &Connection) -> Result<Option<Stamp>, StoreError> {
-    let [chunks, rows, files] = ["stamp_chunks", "stamp_rows", "stamp_files"].map(|key| number(connection, key));
+    let [chunks, rows, files] =
+        ["stamp_chunks", "stamp_rows", "stamp_files"].map(|key| number(connection, key));
     Ok(match (chunks?, rows?, files?) {
         (Some(chunks), Some(rows), Some(files)) => Some(Stamp { chunks, rows, files }),
         _ => None,
@@ -93,7 +98,8 @@ pub(crate) fn stamp(connection: &Connection) -> Result<Option<Stamp>, StoreError
 
 /// Returns whether our own tables were made by this version.
 pub(crate) fn is_current(connection: &Connection) -> Result<bool, StoreError> {
-    Ok(number(connection, "format")? == Some(FORMAT) && number(connection, "words")? == Some(i64::from(WORDS_VERSION)))
+    Ok(number(connection, "format")? == Some(FORMAT)
+        && number(connection, "words")? == Some(i64::from(WORDS_VERSION)))
 }
 
 /// Records that our own tables are made by this version.
@@ -114,7 +120,10 @@ pub(crate) fn set_chunker(connection: &Connection) -> Result<(), StoreError> {
 
 /// Reads how vectors become codes, or `None` if there are no vectors yet.
 pub(crate) fn codebook(connection: &Connection) -> Result<Option<Codebook>, StoreError> {
-    let Some(dimensions) = number(connection, "dimensions")?.and_then(|number| usize::try_from(number).ok()) else { return Ok(None) };
+    let Some(dimensions) = number(connection, "dimensions")?.and_then(|number| usize::try_from(number).ok())
+    else {
+        return Ok(None);
+    };
     let mut row = connection.prepare_cached("SELECT value FROM openclaw_meta WHERE key = 'centre'")?;
     let centre: Option<Vec<u8>> = row.query_row([], |row| row.get(0)).optional()?;
     let centre = centre.map(|bytes| {
@@ -126,7 +135,12 @@ pub(crate) fn codebook(connection: &Connection) -> Result<Option<Codebook>, Stor
 }
 
 /// Records how vectors become codes. `count` is the number of vectors that `centre` is the mean of.
-pub(crate) fn set_codebook(connection: &Connection, dimensions: usize, centre: Option<&[f32]>, count: i64) -> Result<(), StoreError> {
+pub(crate) fn set_codebook(
+    connection: &Connection,
+    dimensions: usize,
+    centre: Option<&[f32]>,
+    count: i64,
+) -> Result<(), StoreError> {
     set_number(connection, "dimensions", i64::try_from(dimensions).unwrap_or(i64::MAX))?;
     set_number(connection, "centre_count", count)?;
     match centre {
@@ -137,7 +151,8 @@ pub(crate) fn set_codebook(connection: &Connection, dimensions: usize, centre: O
 
 /// Removes what was recorded of vectors.
 pub(crate) fn clear_codebook(connection: &Connection) -> Result<(), StoreError> {
-    connection.execute("DELETE FROM openclaw_meta WHERE key IN ('dimensions', 'centre', 'centre_count')", [])?;
+    connection
+        .execute("DELETE FROM openclaw_meta WHERE key IN ('dimensions', 'centre', 'centre_count')", [])?;
     Ok(())
 }
 
@@ -153,7 +168,9 @@ pub(crate) fn set_number(connection: &Connection, key: &str, number: i64) -> Res
 }
 
 fn set(connection: &Connection, key: &str, value: &dyn rusqlite::ToSql) -> Result<(), StoreError> {
-    let mut row = connection.prepare_cached("INSERT INTO openclaw_meta VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value")?;
+    let mut row = connection.prepare_cached(
+        "INSERT INTO openclaw_meta VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    )?;
     row.execute(params![key, value])?;
     Ok(())
 }

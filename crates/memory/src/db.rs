@@ -131,9 +131,12 @@ impl From<rusqlite::Error> for StoreError {
         let text = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(text),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
-                Self::Busy(text)
-            }
+            Some(
+                ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure,
+            ) => Self::Busy(text),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly(text),
             _ => Self::Other(text),
         }
@@ -143,7 +146,9 @@ impl From<rusqlite::Error> for StoreError {
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(error.to_string()),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly(error.to_string())
+            }
             io::ErrorKind::StorageFull => Self::Busy(error.to_string()),
             _ => Self::Other(error.to_string()),
         }
@@ -171,7 +176,10 @@ impl FileMark {
 /// Opens the file for writing; it and its tables are made if they are missing.
 pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     make_private(path)?;
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     connection.busy_timeout(BUSY)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if !mode.eq_ignore_ascii_case("wal") {
@@ -195,14 +203,20 @@ pub(crate) fn open_for_reading(path: &Path) -> Result<Option<Connection>, StoreE
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     // On a read-only disk the write-ahead log can't be made; then the file is read as it is.
-    let connection = match connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0)) {
-        Ok(_) => connection,
-        Err(error) if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) => {
-            let address = format!("file:{}?immutable=1", path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23"));
-            Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_URI)?
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let connection =
+        match connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0)) {
+            Ok(_) => connection,
+            Err(error)
+                if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) =>
+            {
+                let address = format!(
+                    "file:{}?immutable=1",
+                    path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+                );
+                Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_URI)?
+            }
+            Err(error) => return Err(error.into()),
+        };
     connection.pragma_update(None, "cache_size", -1_024)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -246,12 +260,15 @@ fn make_tables(connection: &Connection) -> Result<(), StoreError> {
     if is_made && OUR_TABLE_NAMES.iter().all(|name| table_exists(connection, name).unwrap_or(false)) {
         return Ok(());
     }
-    let transaction = rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    let transaction =
+        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
     transaction.execute_batch(THEIR_TABLES)?;
     for table in ["files", "chunks"] {
         let has_source = format!("SELECT count(*) FROM pragma_table_info('{table}') WHERE name = 'source'");
         if transaction.query_row(&has_source, [], |row| row.get::<_, i64>(0))? == 0 {
-            transaction.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN source TEXT NOT NULL DEFAULT 'memory'"))?;
+            transaction.execute_batch(&format!(
+                "ALTER TABLE {table} ADD COLUMN source TEXT NOT NULL DEFAULT 'memory'"
+            ))?;
         }
     }
     transaction.execute_batch(THEIR_SOURCE_INDEX)?;
@@ -261,9 +278,16 @@ fn make_tables(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Returns a number that changes when another connection has changed the file.
+pub(crate) fn data_version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+}
+
 /// Returns whether there is a table of this name.
 pub(crate) fn table_exists(connection: &Connection, name: &str) -> Result<bool, StoreError> {
-    let row = connection.query_row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1", [name], |_| Ok(())).optional()?;
+    let row = connection
+        .query_row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1", [name], |_| Ok(()))
+        .optional()?;
     Ok(row.is_some())
 }
 
@@ -293,13 +317,19 @@ pub(crate) fn move_aside(path: &Path) -> io::Result<PathBuf> {
 /// Deletes what a reindex of OpenClaw 2026.2.9 left behind when it was killed, after an hour.
 pub(crate) fn remove_leftovers(path: &Path) {
     const OLD: Duration = Duration::from_secs(3_600);
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else { return };
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
+    else {
+        return;
+    };
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let file = entry.file_name();
         let Some(rest) = file.to_str().and_then(|file| file.strip_prefix(name)) else { continue };
         let is_left = rest.starts_with(".tmp-") || rest.starts_with(".backup-");
-        let is_old = entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
+        let is_old = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
         if is_left && is_old {
             let _ = std::fs::remove_file(entry.path());
         }
@@ -327,8 +357,9 @@ mod tests {
             if name == "chunks_vec" {
                 continue;
             }
-            let sql: String =
-                connection.query_row("SELECT sql FROM sqlite_master WHERE name = ?1", [name], |row| row.get(0)).unwrap();
+            let sql: String = connection
+                .query_row("SELECT sql FROM sqlite_master WHERE name = ?1", [name], |row| row.get(0))
+                .unwrap();
             assert_eq!(sql, object["sql"].as_str().unwrap());
         }
         use std::os::unix::fs::PermissionsExt;
@@ -346,7 +377,9 @@ mod tests {
         drop(old);
         let connection = open_for_writing(&path).unwrap();
         connection.execute_batch("SELECT source FROM chunks; SELECT source FROM files;").unwrap();
-        connection.execute_batch("INSERT INTO files (path, hash, mtime, size) VALUES ('a', 'h', 1.5, 1)").unwrap();
+        connection
+            .execute_batch("INSERT INTO files (path, hash, mtime, size) VALUES ('a', 'h', 1.5, 1)")
+            .unwrap();
         let source: String = connection.query_row("SELECT source FROM files", [], |row| row.get(0)).unwrap();
         assert_eq!(source, "memory");
     }
@@ -355,7 +388,8 @@ mod tests {
     fn what_is_no_index_is_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("main.sqlite");
-        std::fs::write(&path, "this is no database at all, but long enough to be looked at".repeat(20)).unwrap();
+        std::fs::write(&path, "this is no database at all, but long enough to be looked at".repeat(20))
+            .unwrap();
         assert!(matches!(open_for_writing(&path), Err(StoreError::Damaged(_))));
         let aside = move_aside(&path).unwrap();
         assert!(aside.exists() && !path.exists());

@@ -72,7 +72,10 @@ pub(crate) fn next_round(
         let mut rows = rows.query(params![MOST_FAILURES, LOOKED_AT as i64])?;
         while let Some(row) = rows.next()? {
             let (document, hash): (i64, String) = (row.get(0)?, row.get(1)?);
-            if let Some(waiting) = places.get(&hash).and_then(|(pack, place)| round.packs.get_mut(*pack)?.waiting.get_mut(*place)) {
+            if let Some(waiting) = places
+                .get(&hash)
+                .and_then(|(pack, place)| round.packs.get_mut(*pack)?.waiting.get_mut(*place))
+            {
                 waiting.documents.push(document);
                 continue;
             }
@@ -107,7 +110,9 @@ pub(crate) fn next_round(
 /// Adds a text to the last pack, or to a new one if it does not fit. Returns `false` if the round is full.
 fn add_text(packs: &mut Vec<Pack>, limits: &BatchLimits, text: String) -> bool {
     let units: usize = text.chars().map(char::len_utf16).sum();
-    let fits = packs.last().is_some_and(|pack| pack.texts.len() < limits.texts && pack.units + units <= limits.units);
+    let fits = packs
+        .last()
+        .is_some_and(|pack| pack.texts.len() < limits.texts && pack.units + units <= limits.units);
     if !fits {
         if packs.len() >= limits.requests.max(1) {
             return false;
@@ -128,7 +133,8 @@ impl Pack {
         if middle == 0 {
             return None;
         }
-        let second = Self { texts: self.texts.split_off(middle), waiting: self.waiting.split_off(middle), units: 0 };
+        let second =
+            Self { texts: self.texts.split_off(middle), waiting: self.waiting.split_off(middle), units: 0 };
         Some((self, second))
     }
 }
@@ -141,15 +147,23 @@ impl Pack {
 pub(crate) fn check(texts: usize, vectors: &[Vec<f32>], dimensions: Option<usize>) -> Result<(), EmbedError> {
     let invalid = |message: String| Err(EmbedError::Invalid { message });
     if vectors.len() != texts {
-        return invalid(format!("the embedding server answered {texts} texts with {} vectors", vectors.len()));
+        return invalid(format!(
+            "the embedding server answered {texts} texts with {} vectors",
+            vectors.len()
+        ));
     }
     let expected = dimensions.or_else(|| vectors.first().map(Vec::len)).unwrap_or_default();
     for vector in vectors {
         if vector.is_empty() || vector.len() != expected {
-            return invalid(format!("the embedding server answered a vector of {} dimensions instead of {expected}", vector.len()));
+            return invalid(format!(
+                "the embedding server answered a vector of {} dimensions instead of {expected}",
+                vector.len()
+            ));
         }
         if vector.iter().any(|value| !value.is_finite()) {
-            return invalid("the embedding server answered a vector with a value that is no number".to_owned());
+            return invalid(
+                "the embedding server answered a vector with a value that is no number".to_owned(),
+            );
         }
     }
     Ok(())
@@ -178,7 +192,11 @@ pub(crate) fn store(
 }
 
 /// Records that the texts of a pack could not be embedded. Blocks.
-pub(crate) fn store_failure(connection: &Connection, meta: &IndexMeta, pack: &Pack) -> Result<(), StoreError> {
+pub(crate) fn store_failure(
+    connection: &Connection,
+    meta: &IndexMeta,
+    pack: &Pack,
+) -> Result<(), StoreError> {
     let mut writer = IndexWriter::begin(connection, meta, true)?;
     for document in pack.waiting.iter().flat_map(|waiting| &waiting.documents) {
         writer.count_failure(*document)?;
@@ -200,7 +218,9 @@ mod tests {
     fn texts_are_packed_by_number_and_size() {
         let limits = BatchLimits { texts: 3, units: 10, requests: 2, ..BatchLimits::UNKNOWN };
         let mut packs = Vec::new();
-        let added: Vec<bool> = ["aaaa", "bbbb", "cccc", "dddddddddddd", "e"].map(|text| add_text(&mut packs, &limits, text.to_owned())).to_vec();
+        let added: Vec<bool> = ["aaaa", "bbbb", "cccc", "dddddddddddd", "e"]
+            .map(|text| add_text(&mut packs, &limits, text.to_owned()))
+            .to_vec();
         assert_eq!(added, [true, true, true, false, true]);
         let sizes: Vec<usize> = packs.iter().map(|pack| pack.texts.len()).collect();
         assert_eq!(sizes, [2, 2]);
@@ -210,7 +230,8 @@ mod tests {
 
     #[test]
     fn answers_that_make_no_sense_are_refused() {
-        let rows: &[(usize, &[&[f32]], Option<usize>, bool)] = &[
+        type Row = (usize, &'static [&'static [f32]], Option<usize>, bool);
+        let rows: &[Row] = &[
             (2, &[&[1.0, 0.0], &[0.0, 1.0]], None, true),
             (2, &[&[1.0, 0.0]], None, false),
             (1, &[&[1.0], &[1.0]], None, false),

@@ -156,8 +156,12 @@ impl Cooldown {
         state.failures = state.failures.saturating_add(1);
         let backoff = Self::FIRST.saturating_mul(1 << state.failures.saturating_sub(1).min(8));
         let wait = match error {
-            EmbedError::RateLimited { retry_after: Some(asked), .. } => (*asked).max(backoff).min(Self::LONGEST),
-            EmbedError::RateLimited { retry_after: None, .. } | EmbedError::Unavailable { .. } => backoff.min(Self::LONGEST),
+            EmbedError::RateLimited { retry_after: Some(asked), .. } => {
+                (*asked).max(backoff).min(Self::LONGEST)
+            }
+            EmbedError::RateLimited { retry_after: None, .. } | EmbedError::Unavailable { .. } => {
+                backoff.min(Self::LONGEST)
+            }
             EmbedError::Unauthorized { .. } => Self::REFUSED,
             EmbedError::TooLarge { .. } | EmbedError::Invalid { .. } => Duration::ZERO,
         };
@@ -184,10 +188,12 @@ mod tests {
         assert_eq!(cooldown.remaining(now), None);
         assert_eq!(cooldown.failed(&busy, now), Duration::from_millis(500));
         assert_eq!(cooldown.failed(&busy, now), Duration::from_secs(1));
-        let limited = EmbedError::RateLimited { message: "429".into(), retry_after: Some(Duration::from_secs(30)) };
+        let limited =
+            EmbedError::RateLimited { message: "429".into(), retry_after: Some(Duration::from_secs(30)) };
         assert_eq!(cooldown.failed(&limited, now), Duration::from_secs(30));
         assert_eq!(cooldown.remaining(now + Duration::from_secs(10)), Some(Duration::from_secs(20)));
-        let long = EmbedError::RateLimited { message: "429".into(), retry_after: Some(Duration::from_secs(3_600)) };
+        let long =
+            EmbedError::RateLimited { message: "429".into(), retry_after: Some(Duration::from_secs(3_600)) };
         assert_eq!(cooldown.failed(&long, now), Duration::from_secs(60));
         cooldown.succeeded();
         assert_eq!(cooldown.remaining(now), None);

@@ -8,8 +8,19 @@ use std::path::{Component, Path, PathBuf};
 use crate::beneath::open_beneath;
 
 /// Directories that are not entered.
-const IGNORED: &[&str] =
-    &[".git", ".hg", "node_modules", ".venv", "venv", "__pycache__", "target", "dist", "build", ".obsidian", ".trash"];
+const IGNORED: &[&str] = &[
+    ".git",
+    ".hg",
+    "node_modules",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "target",
+    "dist",
+    "build",
+    ".obsidian",
+    ".trash",
+];
 
 /// Deepest directory below a root that is entered.
 const DEEPEST: usize = 12;
@@ -169,15 +180,16 @@ impl Roots {
         depth: usize,
     ) {
         let directory = root.join(inside);
-        let entries = match std::fs::read_dir(&directory).and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>) {
-            Ok(entries) => entries,
-            Err(error) => {
-                let path = self.index_path(&directory);
-                scan.issue(format!("{path} not readable ({})", error.kind()));
-                scan.unreadable.push(format!("{path}/"));
-                return;
-            }
-        };
+        let entries =
+            match std::fs::read_dir(&directory).and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    let path = self.index_path(&directory);
+                    scan.issue(format!("{path} not readable ({})", error.kind()));
+                    scan.unreadable.push(format!("{path}/"));
+                    return;
+                }
+            };
         scan.directories.push(directory);
         let mut names: Vec<(PathBuf, DirEntry)> =
             entries.into_iter().map(|entry| (inside.join(entry.file_name()), entry)).collect();
@@ -260,7 +272,8 @@ impl Roots {
             return ReadableFile::new(self, &self.workspace, inside);
         }
         for extra in &self.extra {
-            let is_link = std::fs::symlink_metadata(extra).is_ok_and(|metadata| metadata.file_type().is_symlink());
+            let is_link =
+                std::fs::symlink_metadata(extra).is_ok_and(|metadata| metadata.file_type().is_symlink());
             if is_link {
                 continue;
             }
@@ -302,7 +315,11 @@ impl ReadableFile {
         if !is_markdown(inside) {
             return Err(Refusal::NotMemory);
         }
-        Ok(Self { path: roots.index_path(&root.join(inside)), root: root.to_owned(), inside: inside.to_owned() })
+        Ok(Self {
+            path: roots.index_path(&root.join(inside)),
+            root: root.to_owned(),
+            inside: inside.to_owned(),
+        })
     }
 
     /// Opens the file; no link is followed.
@@ -327,12 +344,14 @@ impl FoundFile {
     /// Reads the file. Bytes that are no UTF-8 are replaced, as OpenClaw does.
     pub(crate) fn read(&self) -> io::Result<FileText> {
         let (file, metadata) = open_beneath(&self.root, &self.inside)?;
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_FILE)).unwrap_or_default());
+        let mut bytes =
+            Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_FILE)).unwrap_or_default());
         file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > LARGEST_FILE {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file has grown too large"));
         }
-        let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Ok(FileText { text, stat: FileStat::of(&metadata) })
     }
 }

@@ -44,8 +44,16 @@ pub(crate) fn find(roots: &Roots, query: &str) -> Vec<ForgetEntry> {
             }
             let text = lines_of(&read.text, entry);
             if holds_all(&text, &terms) {
-                let since = day_in(&text).or_else(|| dated_path(&file.path).map(|day| day.to_string())).or_else(|| day_of(read.stat.modified));
-                found.push(ForgetEntry { path: file.path.clone(), start_line: entry.0, end_line: entry.1, text, since });
+                let since = day_in(&text)
+                    .or_else(|| dated_path(&file.path).map(|day| day.to_string()))
+                    .or_else(|| day_of(read.stat.modified));
+                found.push(ForgetEntry {
+                    path: file.path.clone(),
+                    start_line: entry.0,
+                    end_line: entry.1,
+                    text,
+                    since,
+                });
             }
         }
     }
@@ -70,7 +78,11 @@ pub(crate) fn remove(roots: &Roots, chosen: &[ForgetEntry]) -> io::Result<usize>
         if gone.is_empty() {
             continue;
         }
-        let kept = text.split('\n').enumerate().filter(|(index, _)| !gone.contains(&(index + 1))).map(|(_, line)| line);
+        let kept = text
+            .split('\n')
+            .enumerate()
+            .filter(|(index, _)| !gone.contains(&(index + 1)))
+            .map(|(_, line)| line);
         let kept = kept.collect::<Vec<_>>().join("\n");
         let location = file.location();
         let Some(directory) = location.parent() else { continue };
@@ -170,7 +182,8 @@ mod tests {
         std::fs::write(dir.path().join("memory/2026-02-01.md"), "- wifi is slow\n").unwrap();
         let roots = Roots::new(dir.path(), &[]);
         let found = find(&roots, "wifi");
-        let shown: Vec<_> = found.iter().map(|entry| (entry.path.as_str(), entry.start_line, entry.end_line)).collect();
+        let shown: Vec<_> =
+            found.iter().map(|entry| (entry.path.as_str(), entry.start_line, entry.end_line)).collect();
         assert_eq!(shown, [("MEMORY.md", 7, 8), ("memory/2026-02-01.md", 1, 1)]);
         assert_eq!(found[1].since.as_deref(), Some("2026-02-01"));
         assert_eq!(find(&roots, "grace call")[0].since.as_deref(), Some("2026-01-14"));

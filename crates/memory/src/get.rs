@@ -51,7 +51,9 @@ impl From<io::Error> for GetError {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
             // A link, a directory, a pipe.
-            io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => Self::PathRequired,
+            io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+                Self::PathRequired
+            }
             kind => Self::Unreadable(kind),
         }
     }
@@ -64,7 +66,9 @@ pub(crate) fn get(roots: &Roots, request: &GetRequest) -> Result<GetAnswer, GetE
         Refusal::Transcript => GetError::Transcript,
     })?;
     let (opened, _) = file.open()?;
-    let wanted = |number: Option<i64>| number.filter(|number| *number != 0).map(|number| u64::try_from(number).unwrap_or(1).max(1));
+    let wanted = |number: Option<i64>| {
+        number.filter(|number| *number != 0).map(|number| u64::try_from(number).unwrap_or(1).max(1))
+    };
     let from = wanted(request.from).unwrap_or(1);
     let page = read_page(BufReader::with_capacity(64 * 1024, opened), from, wanted(request.lines))?;
     Ok(GetAnswer { path: file.path, text: page.text, next_line: page.next_line })
@@ -152,7 +156,12 @@ mod tests {
         dir
     }
 
-    fn ask(workspace: &Path, path: &str, from: Option<i64>, lines: Option<i64>) -> Result<GetAnswer, GetError> {
+    fn ask(
+        workspace: &Path,
+        path: &str,
+        from: Option<i64>,
+        lines: Option<i64>,
+    ) -> Result<GetAnswer, GetError> {
         let roots = Roots::new(workspace, &["notes".to_owned()]);
         get(&roots, &GetRequest { path: path.to_owned(), from, lines })
     }
@@ -172,10 +181,16 @@ mod tests {
                     assert_eq!(answer.path, details["path"].as_str().unwrap());
                     let whole = || std::fs::read_to_string(dir.path().join(&answer.path)).unwrap();
                     let expect = details["text"].as_str().unwrap();
-                    assert_eq!(answer.text, if expect == "<whole file>" { whole() } else { expect.to_owned() }, "{args}");
+                    assert_eq!(
+                        answer.text,
+                        if expect == "<whole file>" { whole() } else { expect.to_owned() },
+                        "{args}"
+                    );
                 }
                 Some(text) if text.starts_with("ENOENT") => assert_eq!(error(answer), "not found"),
-                Some(_) if path.starts_with("sessions/") => assert!(error(answer).contains("sessions_history")),
+                Some(_) if path.starts_with("sessions/") => {
+                    assert!(error(answer).contains("sessions_history"))
+                }
                 Some(text) => assert_eq!(error(answer), text),
             }
         }
@@ -196,7 +211,8 @@ mod tests {
     #[test]
     fn long_answers_are_paged_and_pages_make_the_file() {
         let dir = corpus();
-        let text: String = (0..3_000).map(|number| format!("line {number} of a long note, with 中文\n")).collect();
+        let text: String =
+            (0..3_000).map(|number| format!("line {number} of a long note, with 中文\n")).collect();
         std::fs::write(dir.path().join("memory/big.md"), &text).unwrap();
         let (mut read, mut from, mut pages) = (String::new(), Some(1), 0);
         while let Some(line) = from {
@@ -212,17 +228,30 @@ mod tests {
     #[test]
     fn a_line_of_fifty_megabytes_is_cut() {
         let dir = corpus();
-        std::fs::write(dir.path().join("memory/line.md"), format!("{}\nend", "x".repeat(50_000_000))).unwrap();
+        std::fs::write(dir.path().join("memory/line.md"), format!("{}\nend", "x".repeat(50_000_000)))
+            .unwrap();
         let answer = ask(dir.path(), "memory/line.md", None, None).unwrap();
         assert!(answer.text.len() < 60_000);
     }
 
     #[test]
     fn lines_are_those_between_newlines() {
-        let rows = [("a\nb\nc", 1, Some(2), "a\nb"), ("a\nb\n", 2, Some(1), "b"), ("a\nb\n", 2, None, "b\n"), ("a\n\n\n", 2, Some(1), ""),
-            ("a\n\n\nb", 1, Some(3), "a\n\n"), ("a", 1, Some(5), "a"), ("", 1, None, ""), ("a\n", 3, Some(1), "")];
+        let rows = [
+            ("a\nb\nc", 1, Some(2), "a\nb"),
+            ("a\nb\n", 2, Some(1), "b"),
+            ("a\nb\n", 2, None, "b\n"),
+            ("a\n\n\n", 2, Some(1), ""),
+            ("a\n\n\nb", 1, Some(3), "a\n\n"),
+            ("a", 1, Some(5), "a"),
+            ("", 1, None, ""),
+            ("a\n", 3, Some(1), ""),
+        ];
         for (text, from, count, expect) in rows {
-            assert_eq!(read_page(text.as_bytes(), from, count).unwrap().text, expect, "{text:?} {from} {count:?}");
+            assert_eq!(
+                read_page(text.as_bytes(), from, count).unwrap().text,
+                expect,
+                "{text:?} {from} {count:?}"
+            );
         }
     }
 }

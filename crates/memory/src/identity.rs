@@ -9,7 +9,8 @@ use crate::embedder::EmbedderIdentity;
 const NO_MODEL: &str = "fts-only";
 
 /// Headers that say nothing of the endpoint, by provider; the fingerprint leaves them out.
-const LEFT_OUT: &[(&str, &[&str])] = &[("openai", &["authorization"]), ("gemini", &["authorization", "x-goog-api-key"])];
+const LEFT_OUT: &[(&str, &[&str])] =
+    &[("openai", &["authorization"]), ("gemini", &["authorization", "x-goog-api-key"])];
 
 /// Returns the fingerprint of an endpoint as OpenClaw 2026.2.9 computes it: SHA-256 of compact JSON. `base_url` is the
 /// address as configured, and `headers` are those of its requests, also the one for the content type.
@@ -18,18 +19,27 @@ pub fn provider_key(provider: &str, base_url: &str, model: &str, headers: &[(Str
     let Some((_, left_out)) = LEFT_OUT.iter().find(|(name, _)| *name == provider) else {
         return sha256_hex(serde_json::json!({"provider": provider, "model": model}).to_string().as_bytes());
     };
-    let mut headers: Vec<_> = headers.iter().filter(|(name, _)| !left_out.contains(&name.to_lowercase().as_str())).collect();
+    let mut headers: Vec<_> =
+        headers.iter().filter(|(name, _)| !left_out.contains(&name.to_lowercase().as_str())).collect();
     headers.sort_by_key(|(name, _)| (name.to_lowercase(), name.clone()));
-    let key = serde_json::json!({"provider": provider, "baseUrl": base_url, "model": model, "headers": headers});
+    let key =
+        serde_json::json!({"provider": provider, "baseUrl": base_url, "model": model, "headers": headers});
     sha256_hex(key.to_string().as_bytes())
 }
 
 /// Returns the fingerprints under which the same endpoint may be known: with and without a slash at its end, and without
 /// headers that look like secrets.
 #[must_use]
-pub fn equivalent_keys(provider: &str, base_url: &str, model: &str, headers: &[(String, String)]) -> Vec<String> {
+pub fn equivalent_keys(
+    provider: &str,
+    base_url: &str,
+    model: &str,
+    headers: &[(String, String)],
+) -> Vec<String> {
     let bare = base_url.trim_end_matches('/');
-    let is_secret = |name: &str| ["key", "token", "secret", "auth", "cookie"].iter().any(|part| name.to_lowercase().contains(part));
+    let is_secret = |name: &str| {
+        ["key", "token", "secret", "auth", "cookie"].iter().any(|part| name.to_lowercase().contains(part))
+    };
     let open: Vec<(String, String)> = headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect();
     let own = provider_key(provider, base_url, model, headers);
     let mut keys = Vec::new();
@@ -76,7 +86,8 @@ impl IndexMeta {
     pub(crate) fn is_of(&self, embedder: &EmbedderIdentity) -> bool {
         self.provider == embedder.provider
             && self.model == embedder.model
-            && (self.provider_key == embedder.provider_key || embedder.equivalent_keys.contains(&self.provider_key))
+            && (self.provider_key == embedder.provider_key
+                || embedder.equivalent_keys.contains(&self.provider_key))
     }
 
     /// Returns whether its chunks have these sizes.
@@ -87,7 +98,14 @@ impl IndexMeta {
 }
 
 /// Returns the id of a chunk. `ordinal` counts chunks of one file that would have the same id, from 0.
-pub(crate) fn chunk_id(source: &str, path: &str, lines: (u32, u32), hash: &str, model: &str, ordinal: usize) -> String {
+pub(crate) fn chunk_id(
+    source: &str,
+    path: &str,
+    lines: (u32, u32),
+    hash: &str,
+    model: &str,
+    ordinal: usize,
+) -> String {
     let mut name = format!("{source}:{path}:{}:{}:{hash}:{model}", lines.0, lines.1);
     if ordinal > 0 {
         name.push_str(&format!(":{ordinal}"));
@@ -121,7 +139,10 @@ mod tests {
         let plain = [("Content-Type".to_owned(), "application/json".to_owned())];
         let keyed = [plain[0].clone(), ("X-Api-Key".to_owned(), "s".to_owned())];
         let known = equivalent_keys("openai", "http://host/v1", "m", &keyed);
-        for key in [provider_key("openai", "http://host/v1/", "m", &keyed), provider_key("openai", "http://host/v1", "m", &plain)] {
+        for key in [
+            provider_key("openai", "http://host/v1/", "m", &keyed),
+            provider_key("openai", "http://host/v1", "m", &plain),
+        ] {
             assert!(known.contains(&key));
         }
         assert!(!known.contains(&provider_key("openai", "http://other/v1", "m", &plain)));
@@ -141,7 +162,10 @@ mod tests {
             let text = |key: &str| chunk[key].as_str().unwrap();
             let line = |key: &str| u32::try_from(chunk[key].as_u64().unwrap()).unwrap();
             let lines = (line("startLine"), line("endLine"));
-            assert_eq!(chunk_id(text("source"), text("path"), lines, text("hash"), text("model"), 0), text("id"));
+            assert_eq!(
+                chunk_id(text("source"), text("path"), lines, text("hash"), text("model"), 0),
+                text("id")
+            );
         }
     }
 }

@@ -45,6 +45,28 @@ mod words;
 mod worker;
 mod writer;
 
+/// What fuzz targets call of the private parts.
+#[doc(hidden)]
+pub mod fuzzing {
+    /// Reads the terms of a text and those of a query, and returns how many the query has.
+    #[must_use]
+    pub fn terms(text: &str) -> usize {
+        crate::words::for_each_term(text, |_| {});
+        crate::words::query_terms(text, 256).len()
+    }
+
+    /// Renders a transcript.
+    #[must_use]
+    pub fn transcript(jsonl: &str) -> String {
+        crate::sessions::render(jsonl, str::to_owned).text
+    }
+
+    /// Reads a list of documents.
+    pub fn postings(bytes: &[u8]) {
+        crate::postings::for_each_posting(bytes, |_, _| {});
+    }
+}
+
 #[cfg(test)]
 mod tests;
 

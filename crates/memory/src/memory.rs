@@ -101,6 +101,12 @@ pub struct Memory {
     sessions: Mutex<SeenSessions>,
 }
 
+/// A query with its vector, and who made that.
+struct EmbeddedQuery {
+    text: String,
+    vector: Option<(Vec<f32>, EmbedderIdentity)>,
+}
+
 #[derive(Default)]
 struct SeenSessions {
     known: HashSet<String>,
@@ -110,7 +116,11 @@ struct SeenSessions {
 impl Memory {
     /// Opens the memory. Must be called within a Tokio runtime.
     #[must_use]
-    pub fn open(settings: MemorySettings, embedder: Option<Arc<dyn Embedder>>, transcripts: Option<Arc<dyn Transcripts>>) -> Self {
+    pub fn open(
+        settings: MemorySettings,
+        embedder: Option<Arc<dyn Embedder>>,
+        transcripts: Option<Arc<dyn Transcripts>>,
+    ) -> Self {
         let shared = Arc::new(Shared::new(settings, embedder, transcripts));
         let task = tokio::spawn(Worker::new(Arc::clone(&shared)).run());
         Self { shared, task: Mutex::new(Some(task)), sessions: Mutex::default() }
@@ -180,7 +190,8 @@ impl Memory {
         let has_vector = vector.is_some();
         let found = self.find(query, vector, request).await?;
         if has_vector && !found.used_vectors && found.chunks > 0 {
-            answer.warning = Some("vectors of this model are still being made; searched by keywords alone".to_owned());
+            answer.warning =
+                Some("vectors of this model are still being made; searched by keywords alone".to_owned());
         }
         if found.is_foreign {
             self.shared.request_pass();
@@ -191,8 +202,13 @@ impl Memory {
     }
 
     /// Searches, and once more if the first look at the files was still to come.
-    async fn find(&self, query: String, vector: Option<(Vec<f32>, EmbedderIdentity)>, request: &SearchRequest) -> Result<Found, MemoryError> {
-        let query = Arc::new((query, vector));
+    async fn find(
+        &self,
+        query: String,
+        vector: Option<(Vec<f32>, EmbedderIdentity)>,
+        request: &SearchRequest,
+    ) -> Result<Found, MemoryError> {
+        let query = Arc::new(EmbeddedQuery { text: query, vector });
         let first = self.find_now(&query, request).await;
         let is_empty = match &first {
             Ok(found) => found.chunks == 0,
@@ -214,15 +230,21 @@ impl Memory {
         }
     }
 
-    async fn find_now(&self, query: &Arc<(String, Option<(Vec<f32>, EmbedderIdentity)>)>, request: &SearchRequest) -> Result<Found, StoreError> {
+    async fn find_now(
+        &self,
+        query: &Arc<EmbeddedQuery>,
+        request: &SearchRequest,
+    ) -> Result<Found, StoreError> {
         let (shared, query) = (Arc::clone(&self.shared), Arc::clone(query));
         let settings = &self.shared.settings.query;
-        let (max_results, min_score) = (request.max_results.unwrap_or(settings.max_results), request.min_score.unwrap_or(settings.min_score));
+        let (max_results, min_score) = (
+            request.max_results.unwrap_or(settings.max_results),
+            request.min_score.unwrap_or(settings.min_score),
+        );
         let found = tokio::task::spawn_blocking(move || {
-            let (query, vector) = query.as_ref();
             let plan = Plan {
-                query,
-                vector: vector.as_ref().map(|(vector, identity)| (vector.as_slice(), identity)),
+                query: &query.text,
+                vector: query.vector.as_ref().map(|(vector, identity)| (vector.as_slice(), identity)),
                 settings: &shared.settings.query,
                 max_results,
                 min_score,
@@ -284,7 +306,9 @@ impl Memory {
     /// [`MemoryError::Closed`] if the runtime ends.
     pub async fn forget_preview(&self, query: &str) -> Result<Vec<ForgetEntry>, MemoryError> {
         let (shared, query) = (Arc::clone(&self.shared), query.to_owned());
-        tokio::task::spawn_blocking(move || forget::find(&shared.roots, &query)).await.map_err(|_| MemoryError::Closed)
+        tokio::task::spawn_blocking(move || forget::find(&shared.roots, &query))
+            .await
+            .map_err(|_| MemoryError::Closed)
     }
 
     /// Removes entries from their files, and from the index what it holds of them. Entries whose lines have changed
@@ -299,15 +323,18 @@ impl Memory {
         paths.dedup();
         let shared = Arc::clone(&self.shared);
         let removed = tokio::task::spawn_blocking(move || forget::remove(&shared.roots, &entries));
-        let removed = removed.await.map_err(|_| MemoryError::Closed)?.map_err(|error| MemoryError::File(error.to_string()))?;
+        let removed = removed
+            .await
+            .map_err(|_| MemoryError::Closed)?
+            .map_err(|error| MemoryError::File(error.to_string()))?;
         self.shared.request_forget(paths).await.map_err(|_| MemoryError::Closed)??;
         Ok(removed)
     }
 
     /// Gives back memory and open files. The next search opens them again.
     pub async fn release(&self) {
-        let shared = Arc::clone(&self.shared);
-        let _ = tokio::task::spawn_blocking(move || shared.searcher.release()).await;
+        // A memory that is closed holds nothing.
+        let _ = self.shared.request_release().await;
     }
 
     /// Ends the task after the transaction that it is in, and closes the file.
@@ -355,7 +382,9 @@ async fn embed_query(embedder: &dyn Embedder, query: &str) -> Result<Vec<f32>, S
             embedder.cooldown().failed(&error, Instant::now());
             Err(error.to_string())
         }
-        Ok(Ok(vector)) if vector.iter().any(|value| !value.is_finite()) => Err("the embedding provider answered no numbers".to_owned()),
+        Ok(Ok(vector)) if vector.iter().any(|value| !value.is_finite()) => {
+            Err("the embedding provider answered no numbers".to_owned())
+        }
         Ok(Ok(vector)) => Ok(vector),
     }
 }

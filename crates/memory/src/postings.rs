@@ -38,7 +38,9 @@ pub(crate) fn for_each_posting(bytes: &[u8], mut found: impl FnMut(u32, u32)) {
     while let Some(head) = read_varint(&mut rest) {
         document += head >> 1;
         let times = if head & 1 == 1 { Some(1) } else { read_varint(&mut rest) };
-        let (Ok(document), Some(Ok(times))) = (u32::try_from(document), times.map(u32::try_from)) else { return };
+        let (Ok(document), Some(Ok(times))) = (u32::try_from(document), times.map(u32::try_from)) else {
+            return;
+        };
         found(document, times);
     }
 }

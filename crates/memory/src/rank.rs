@@ -70,24 +70,42 @@ pub(crate) fn compat_pool(max_results: usize, multiplier: usize) -> usize {
 
 /// Joins both lists by the formula of OpenClaw 2026.2.9: candidates of the vectors first, then those of the keywords,
 /// in descending order of the weighted sum.
-pub(crate) fn compat_merge(vectors: &[VectorCandidate], keywords: &[(i64, f64)], hybrid: &HybridSettings) -> Vec<Scored> {
+pub(crate) fn compat_merge(
+    vectors: &[VectorCandidate],
+    keywords: &[(i64, f64)],
+    hybrid: &HybridSettings,
+) -> Vec<Scored> {
     let (vector_weight, text_weight) = hybrid.weights();
     let mut merged: Vec<Scored> = vectors
         .iter()
-        .map(|found| Scored { row: found.row, score: 0.0, cosine: Some(found.cosine), text: None, is_backed: false })
+        .map(|found| Scored {
+            row: found.row,
+            score: 0.0,
+            cosine: Some(found.cosine),
+            text: None,
+            is_backed: false,
+        })
         .collect();
-    let mut places: HashMap<i64, usize> = merged.iter().enumerate().map(|(place, scored)| (scored.row, place)).collect();
+    let mut places: HashMap<i64, usize> =
+        merged.iter().enumerate().map(|(place, scored)| (scored.row, place)).collect();
     for (row, score) in keywords {
         match places.get(row).and_then(|place| merged.get_mut(*place)) {
             Some(scored) => scored.text = Some(*score),
             None => {
                 places.insert(*row, merged.len());
-                merged.push(Scored { row: *row, score: 0.0, cosine: None, text: Some(*score), is_backed: false });
+                merged.push(Scored {
+                    row: *row,
+                    score: 0.0,
+                    cosine: None,
+                    text: Some(*score),
+                    is_backed: false,
+                });
             }
         }
     }
     for scored in &mut merged {
-        scored.score = vector_weight * f64::from(scored.cosine.unwrap_or_default()) + text_weight * scored.text.unwrap_or_default();
+        scored.score = vector_weight * f64::from(scored.cosine.unwrap_or_default())
+            + text_weight * scored.text.unwrap_or_default();
     }
     merged.sort_by(descending);
     merged
@@ -103,13 +121,23 @@ pub(crate) enum VectorLeg<'a> {
 }
 
 /// Joins both lists into candidates in descending order of their score.
-pub(crate) fn merge(vectors: VectorLeg<'_>, keywords: &[TextCandidate], hybrid: &HybridSettings) -> Vec<Scored> {
+pub(crate) fn merge(
+    vectors: VectorLeg<'_>,
+    keywords: &[TextCandidate],
+    hybrid: &HybridSettings,
+) -> Vec<Scored> {
     let mut merged: Vec<Scored> = Vec::new();
     let mut places: HashMap<i64, usize> = HashMap::new();
     if let VectorLeg::Searched(found) = vectors {
         for found in found {
             places.insert(found.row, merged.len());
-            merged.push(Scored { row: found.row, score: 0.0, cosine: Some(found.cosine), text: None, is_backed: false });
+            merged.push(Scored {
+                row: found.row,
+                score: 0.0,
+                cosine: Some(found.cosine),
+                text: None,
+                is_backed: false,
+            });
         }
     }
     let is_alone = matches!(vectors, VectorLeg::Absent);
@@ -122,22 +150,31 @@ pub(crate) fn merge(vectors: VectorLeg<'_>, keywords: &[TextCandidate], hybrid: 
         }
     }
     match (vectors, hybrid.fusion) {
-        (VectorLeg::Absent, _) => merged.iter_mut().for_each(|scored| scored.score = scored.text.unwrap_or_default()),
+        (VectorLeg::Absent, _) => {
+            merged.iter_mut().for_each(|scored| scored.score = scored.text.unwrap_or_default())
+        }
         (VectorLeg::Searched(_), Fusion::Weighted) => {
             let (vector_weight, text_weight) = hybrid.weights();
             for scored in &mut merged {
-                scored.score =
-                    vector_weight * f64::from(scored.cosine.unwrap_or_default()) + text_weight * scored.text.unwrap_or_default();
+                scored.score = vector_weight * f64::from(scored.cosine.unwrap_or_default())
+                    + text_weight * scored.text.unwrap_or_default();
             }
         }
-        (VectorLeg::Searched(found), Fusion::ReciprocalRank) => fuse_ranks(&mut merged, found, keywords, hybrid),
+        (VectorLeg::Searched(found), Fusion::ReciprocalRank) => {
+            fuse_ranks(&mut merged, found, keywords, hybrid)
+        }
     }
     merged.sort_by(descending);
     merged
 }
 
 /// Scores by the places in both lists, scaled so that the first place in both has the score 1.
-fn fuse_ranks(merged: &mut [Scored], vectors: &[VectorCandidate], keywords: &[TextCandidate], hybrid: &HybridSettings) {
+fn fuse_ranks(
+    merged: &mut [Scored],
+    vectors: &[VectorCandidate],
+    keywords: &[TextCandidate],
+    hybrid: &HybridSettings,
+) {
     let (vector_weight, text_weight) = hybrid.weights();
     let mut sums: HashMap<i64, f64> = HashMap::new();
     let points = |place: usize| (FUSION_DAMPING + 1.0) / (FUSION_DAMPING + 1.0 + place as f64);
@@ -183,7 +220,8 @@ pub(crate) fn select<'a>(
     min_score: f64,
     lines: impl Fn(i64) -> Option<Lines<'a>>,
 ) -> Selection {
-    let mut backed: Vec<&Scored> = ranked.iter().filter(|scored| scored.score < min_score && scored.is_backed).collect();
+    let mut backed: Vec<&Scored> =
+        ranked.iter().filter(|scored| scored.score < min_score && scored.is_backed).collect();
     backed.sort_by(|left, right| right.text.unwrap_or_default().total_cmp(&left.text.unwrap_or_default()));
     let strict = ranked.iter().filter(|scored| scored.score >= min_score);
     let mut shown: Vec<Lines<'a>> = Vec::new();
@@ -215,7 +253,10 @@ pub(crate) fn decayed(score: f64, age_days: f64, half_life_days: f64) -> f64 {
 pub(crate) fn dated_path(path: &str) -> Option<jiff::civil::Date> {
     let name = path.strip_prefix("memory/")?.rsplit('/').next()?.strip_suffix(".md")?;
     let (day, slug) = name.split_at_checked(10)?;
-    let is_day = day.bytes().enumerate().all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
+    let is_day = day
+        .bytes()
+        .enumerate()
+        .all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
     (is_day && (slug.is_empty() || slug.starts_with('-'))).then(|| day.parse().ok())?
 }
 
@@ -224,15 +265,22 @@ pub(crate) fn dated_path(path: &str) -> Option<jiff::civil::Date> {
 pub(crate) fn diversify(ranked: &[Scored], texts: &HashMap<i64, String>, lambda: f64) -> Vec<Scored> {
     let best = ranked.iter().map(|scored| scored.score).fold(f64::MIN, f64::max);
     let worst = ranked.iter().map(|scored| scored.score).fold(f64::MAX, f64::min);
-    let relevance = |scored: &Scored| if best > worst { (scored.score - worst) / (best - worst) } else { 1.0 };
-    let tokens: Vec<HashSet<String>> =
-        ranked.iter().map(|scored| texts.get(&scored.row).map(|text| text_tokens(text)).unwrap_or_default()).collect();
-    let mut left: Vec<(usize, &Scored, f64)> = ranked.iter().enumerate().map(|(index, scored)| (index, scored, 0.0)).collect();
+    let relevance =
+        |scored: &Scored| if best > worst { (scored.score - worst) / (best - worst) } else { 1.0 };
+    let tokens: Vec<HashSet<String>> = ranked
+        .iter()
+        .map(|scored| texts.get(&scored.row).map(|text| text_tokens(text)).unwrap_or_default())
+        .collect();
+    let mut left: Vec<(usize, &Scored, f64)> =
+        ranked.iter().enumerate().map(|(index, scored)| (index, scored, 0.0)).collect();
     let mut chosen = Vec::with_capacity(left.len());
     while !left.is_empty() {
-        let value = |(_, scored, likeness): &(usize, &Scored, f64)| lambda * relevance(scored) - (1.0 - lambda) * likeness;
+        let value = |(_, scored, likeness): &(usize, &Scored, f64)| {
+            lambda * relevance(scored) - (1.0 - lambda) * likeness
+        };
         let next = left.iter().enumerate().reduce(|best, other| {
-            let order = value(other.1).total_cmp(&value(best.1)).then(other.1.1.score.total_cmp(&best.1.1.score));
+            let order =
+                value(other.1).total_cmp(&value(best.1)).then(other.1.1.score.total_cmp(&best.1.1.score));
             if order == Ordering::Greater { other } else { best }
         });
         let Some(place) = next.map(|(place, _)| place) else { break };

@@ -8,9 +8,6 @@ use crate::counters::{self, Counters};
 use crate::db::StoreError;
 use crate::segments::{self, Lengths};
 
-/// Candidates by estimate that are compared exactly.
-const RESCORED: usize = 600;
-
 /// Codes that are estimated at once.
 const BLOCK: usize = 4_096;
 
@@ -75,7 +72,8 @@ impl Resident {
         }
         let Some(codebook) = counters::codebook(connection)? else { return Ok(()) };
         let mut vectors = Vectors::new(codebook);
-        let expected: usize = connection.query_row("SELECT count(*) FROM openclaw_codes", [], |row| row.get(0))?;
+        let expected: usize =
+            connection.query_row("SELECT count(*) FROM openclaw_codes", [], |row| row.get(0))?;
         vectors.reserve(expected, usize::try_from(counters.next_doc).unwrap_or_default());
         let mut rows = connection.prepare("SELECT doc, code FROM openclaw_codes")?;
         let mut rows = rows.query([])?;
@@ -105,16 +103,25 @@ impl Resident {
 
     /// Returns whether there are vectors to compare with, and of how many dimensions.
     pub(crate) fn dimensions(&self) -> Option<usize> {
-        self.vectors.as_ref().filter(|vectors| !vectors.documents.is_empty()).map(|vectors| vectors.codebook.dimensions())
+        self.vectors
+            .as_ref()
+            .filter(|vectors| !vectors.documents.is_empty())
+            .map(|vectors| vectors.codebook.dimensions())
     }
 
     /// Finds the `most` documents whose vectors have the largest cosine to `query`, in descending order.
-    pub(crate) fn nearest(&self, connection: &Connection, query: &[f32], most: usize) -> Result<Vec<VectorHit>, StoreError> {
+    pub(crate) fn nearest(
+        &self,
+        connection: &Connection,
+        query: &[f32],
+        most: usize,
+    ) -> Result<Vec<VectorHit>, StoreError> {
         let (Some(vectors), Some(query)) = (&self.vectors, normalised(query)) else { return Ok(Vec::new()) };
         if query.len() != vectors.codebook.dimensions() {
             return Ok(Vec::new());
         }
-        let mut candidates = vectors.candidates(&vectors.codebook.query(&query), RESCORED.max(most));
+        let mut candidates =
+            vectors.candidates(&vectors.codebook.query(&query), vectors.codebook.rescored().max(most));
         candidates.sort_unstable();
         let mut hits = Vec::with_capacity(candidates.len());
         let mut rows = connection.prepare_cached("SELECT vector FROM openclaw_vectors WHERE doc = ?1")?;
@@ -130,7 +137,9 @@ impl Resident {
                 hits.push(VectorHit { document, cosine });
             }
         }
-        hits.sort_unstable_by(|left, right| right.cosine.total_cmp(&left.cosine).then(left.document.cmp(&right.document)));
+        hits.sort_unstable_by(|left, right| {
+            right.cosine.total_cmp(&left.cosine).then(left.document.cmp(&right.document))
+        });
         hits.truncate(most);
         Ok(hits)
     }
@@ -163,7 +172,9 @@ impl Vectors {
                 self.codes.extend(words);
                 self.point(document, self.documents.len());
             }
-            (Some(slot), Some((factor, words))) => self.write(slot as usize, document, factor, &words.collect::<Vec<_>>()),
+            (Some(slot), Some((factor, words))) => {
+                self.write(slot as usize, document, factor, &words.collect::<Vec<_>>())
+            }
             (Some(slot), None) => self.remove(slot as usize, document),
         }
     }
@@ -205,10 +216,20 @@ impl Vectors {
         let mut least = f32::NEG_INFINITY;
         let mut estimates = Vec::new();
         let words = self.codebook.words().max(1);
-        let blocks = self.codes.chunks(BLOCK * words).zip(self.factors.chunks(BLOCK)).zip(self.documents.chunks(BLOCK));
+        let blocks = self
+            .codes
+            .chunks(BLOCK * words)
+            .zip(self.factors.chunks(BLOCK))
+            .zip(self.documents.chunks(BLOCK));
         for ((codes, factors), documents) in blocks {
             query.estimate(codes, factors, &mut estimates);
-            kept.extend(estimates.iter().zip(documents).filter(|(estimate, _)| **estimate > least).map(|(estimate, document)| (*estimate, *document)));
+            kept.extend(
+                estimates
+                    .iter()
+                    .zip(documents)
+                    .filter(|(estimate, _)| **estimate > least)
+                    .map(|(estimate, document)| (*estimate, *document)),
+            );
             if kept.len() > most * 2 {
                 kept.select_nth_unstable_by(most, |left, right| right.0.total_cmp(&left.0));
                 kept.truncate(most);

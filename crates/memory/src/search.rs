@@ -126,7 +126,10 @@ impl Searcher {
     }
 
     /// Calls `read` with a connection in a transaction of its own.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let Some(reader) = self.reader()? else { return Err(StoreError::Missing) };
         let transaction = reader.connection.unchecked_transaction()?;
         let answer = read(&transaction)?;
@@ -142,9 +145,11 @@ impl Searcher {
     /// [`StoreError::Missing`] if the index was not built yet.
     pub(crate) fn search(&self, plan: &Plan<'_>) -> Result<Found, StoreError> {
         let Some(mut reader) = self.reader()? else { return Err(StoreError::Missing) };
-        let version: i64 = reader.connection.query_row("PRAGMA data_version", [], |row| row.get(0))?;
+        let version = db::data_version(&reader.connection)?;
         let transaction = reader.connection.unchecked_transaction()?;
-        if !db::table_exists(&transaction, "openclaw_docs")? || !db::table_exists(&transaction, "openclaw_codes")? {
+        if !db::table_exists(&transaction, "openclaw_docs")?
+            || !db::table_exists(&transaction, "openclaw_codes")?
+        {
             return Err(StoreError::Missing);
         }
         let revision = crate::counters::read(&transaction)?.revision;
@@ -159,7 +164,8 @@ impl Searcher {
     fn search_in(&self, connection: &Connection, plan: &Plan<'_>) -> Result<Found, StoreError> {
         let resident = self.follow(connection)?;
         let meta = read_meta(connection)?;
-        let vector = plan.vector.filter(|(_, identity)| meta.as_ref().is_some_and(|meta| meta.is_of(identity)));
+        let vector =
+            plan.vector.filter(|(_, identity)| meta.as_ref().is_some_and(|meta| meta.is_of(identity)));
         let is_searched = vector.is_some_and(|(vector, _)| resident.dimensions() == Some(vector.len()));
         let vectors = match vector {
             Some((vector, _)) if is_searched => resident.nearest(connection, vector, POOL)?,
@@ -188,7 +194,13 @@ impl Searcher {
             }
         }
         let selection = if is_compat {
-            self.select_compat(connection, plan, &mut pool, vector_list, meta.map(|meta| meta.model).unwrap_or_default())?
+            self.select_compat(
+                connection,
+                plan,
+                &mut pool,
+                vector_list,
+                meta.as_ref().map(|meta| meta.model.as_str()).unwrap_or_default(),
+            )?
         } else {
             let leg = if is_searched { VectorLeg::Searched(&vector_list) } else { VectorLeg::Absent };
             let mut ranked = if is_searched && !hybrid.enabled {
@@ -207,8 +219,18 @@ impl Searcher {
             let ranked = pool.diversify(connection, ranked, plan.settings)?;
             rank::select(&ranked, plan.max_results, plan.min_score, |row| pool.lines(row))
         };
-        let hits = selection.hits.iter().filter_map(|scored| pool.hit(connection, scored).transpose()).collect::<Result<_, _>>()?;
-        Ok(Found { hits, is_confident: selection.is_confident, used_vectors: is_searched, chunks, is_foreign: false })
+        let hits = selection
+            .hits
+            .iter()
+            .filter_map(|scored| pool.hit(connection, scored).transpose())
+            .collect::<Result<_, _>>()?;
+        Ok(Found {
+            hits,
+            is_confident: selection.is_confident,
+            used_vectors: is_searched,
+            chunks,
+            is_foreign: false,
+        })
     }
 
     /// Brings the part in memory to what `connection` sees, and holds it for reading.
@@ -229,13 +251,13 @@ impl Searcher {
         plan: &Plan<'_>,
         pool: &mut CandidatePool,
         mut vectors: Vec<VectorCandidate>,
-        model: String,
+        model: &str,
     ) -> Result<rank::Selection, StoreError> {
         let hybrid = &plan.settings.hybrid;
         let most = rank::compat_pool(plan.max_results, hybrid.candidate_multiplier.clamp(1, 20));
         vectors.truncate(most);
         let mut ranked = if hybrid.enabled {
-            let keywords = compat_keywords(connection, plan, pool, &model, most)?;
+            let keywords = compat_keywords(connection, plan, pool, model, most)?;
             rank::compat_merge(&vectors, &keywords, hybrid)
         } else {
             let vectors_alone = HybridSettings { vector_weight: 1.0, text_weight: 0.0, ..hybrid.clone() };
@@ -249,7 +271,9 @@ impl Searcher {
 
 /// The keyword query of OpenClaw 2026.2.9: runs of ASCII letters, digits and `_`, all of which must occur.
 fn compat_query(query: &str) -> Option<String> {
-    let words = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').filter(|word| !word.is_empty());
+    let words = query
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(|word| format!("\"{word}\"")).collect();
     (!words.is_empty()).then(|| words.join(" AND "))
 }
@@ -265,7 +289,9 @@ fn compat_keywords(
     let sql = "SELECT c.rowid, bm25(chunks_fts) AS rank FROM chunks_fts JOIN chunks c ON c.id = chunks_fts.id
         WHERE chunks_fts MATCH ?1 AND chunks_fts.model = ?2 AND (?3 OR chunks_fts.source = 'memory') ORDER BY rank ASC LIMIT ?4";
     let mut rows = connection.prepare_cached(sql)?;
-    let rows = rows.query_map(params![query, model, plan.sessions, most as i64], |row| Ok((row.get(0)?, row.get::<_, f64>(1)?)))?;
+    let rows = rows.query_map(params![query, model, plan.sessions, most as i64], |row| {
+        Ok((row.get(0)?, row.get::<_, f64>(1)?))
+    })?;
     let found: Vec<(i64, f64)> = rows.collect::<Result<_, _>>().unwrap_or_default();
     let mut keywords = Vec::with_capacity(found.len());
     for (row, rank) in found {
@@ -295,7 +321,12 @@ struct PooledChunk {
 
 impl CandidatePool {
     /// Adds the chunk of a document and returns its row, or `None` if it is not shown.
-    fn add(&mut self, connection: &Connection, document: u32, sessions: bool) -> Result<Option<i64>, StoreError> {
+    fn add(
+        &mut self,
+        connection: &Connection,
+        document: u32,
+        sessions: bool,
+    ) -> Result<Option<i64>, StoreError> {
         if let Some(row) = self.rows.get(&document) {
             return Ok(*row);
         }
@@ -309,7 +340,12 @@ impl CandidatePool {
         Ok(row)
     }
 
-    fn add_row(&mut self, connection: &Connection, row: i64, sessions: bool) -> Result<Option<i64>, StoreError> {
+    fn add_row(
+        &mut self,
+        connection: &Connection,
+        row: i64,
+        sessions: bool,
+    ) -> Result<Option<i64>, StoreError> {
         if let Some(known) = self.chunks.get(&row) {
             return Ok(known.as_ref().map(|_| row));
         }
@@ -333,7 +369,12 @@ impl CandidatePool {
     }
 
     /// Lowers the scores of what is old, if that is asked for.
-    fn age(&self, connection: &Connection, ranked: &mut [Scored], settings: &QuerySettings) -> Result<(), StoreError> {
+    fn age(
+        &self,
+        connection: &Connection,
+        ranked: &mut [Scored],
+        settings: &QuerySettings,
+    ) -> Result<(), StoreError> {
         let Some(half_life) = settings.half_life_days else { return Ok(()) };
         let now = now_ms() as f64;
         for scored in ranked.iter_mut() {
@@ -347,7 +388,12 @@ impl CandidatePool {
     }
 
     /// Orders the best so that they differ, if that is asked for.
-    fn diversify(&self, connection: &Connection, mut ranked: Vec<Scored>, settings: &QuerySettings) -> Result<Vec<Scored>, StoreError> {
+    fn diversify(
+        &self,
+        connection: &Connection,
+        mut ranked: Vec<Scored>,
+        settings: &QuerySettings,
+    ) -> Result<Vec<Scored>, StoreError> {
         let Some(lambda) = settings.diversity_lambda else { return Ok(ranked) };
         let rest = ranked.split_off(ranked.len().min(DIVERSIFIED));
         let mut texts = HashMap::new();
@@ -360,7 +406,9 @@ impl CandidatePool {
     }
 
     fn hit(&self, connection: &Connection, scored: &Scored) -> Result<Option<Hit>, StoreError> {
-        let (Some(chunk), Some(text)) = (self.get(scored.row), text_of(connection, scored.row)?) else { return Ok(None) };
+        let (Some(chunk), Some(text)) = (self.get(scored.row), text_of(connection, scored.row)?) else {
+            return Ok(None);
+        };
         Ok(Some(Hit {
             path: chunk.path.clone(),
             start_line: chunk.start,
@@ -383,7 +431,8 @@ fn time_of(connection: &Connection, chunk: &PooledChunk) -> Result<Option<f64>, 
         let midnight = day.to_zoned(jiff::tz::TimeZone::UTC).map(|time| time.timestamp().as_millisecond());
         return Ok(midnight.ok().map(|time| time as f64));
     }
-    let is_lasting = matches!(chunk.path.as_str(), "MEMORY.md" | "memory.md" | "USER.md") || chunk.path.starts_with("memory/");
+    let is_lasting = matches!(chunk.path.as_str(), "MEMORY.md" | "memory.md" | "USER.md")
+        || chunk.path.starts_with("memory/");
     if is_lasting {
         return Ok(None);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::db::StoreError;
@@ -29,9 +30,9 @@ const B: f32 = 0.75;
 /// Documents that are still to be written as a segment.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentBuilder {
-    terms: HashMap<Box<str>, PostingsBuilder>,
+    terms: HashMap<Box<str>, PostingsBuilder, RandomState>,
     /// Times of each term in the document at hand.
-    counts: HashMap<Box<str>, u32>,
+    counts: HashMap<Box<str>, u32, RandomState>,
     /// Number of documents.
     pub(crate) documents: u32,
 }
@@ -65,13 +66,15 @@ impl SegmentBuilder {
         for (term, postings) in &terms {
             insert.execute(params![segment, term, postings.documents, postings.bytes()])?;
         }
-        connection.execute("INSERT INTO openclaw_segments VALUES (?1, ?2)", params![segment, self.documents])?;
+        connection
+            .execute("INSERT INTO openclaw_segments VALUES (?1, ?2)", params![segment, self.documents])?;
         self.documents = 0;
         Ok(())
     }
 }
 
-const INSERT_TERM: &str = "INSERT INTO openclaw_terms (segment, term, documents, postings) VALUES (?1, ?2, ?3, ?4)";
+const INSERT_TERM: &str =
+    "INSERT INTO openclaw_terms (segment, term, documents, postings) VALUES (?1, ?2, ?3, ?4)";
 
 /// Returns the segments that are to be merged now: several of about one size, or none.
 pub(crate) fn to_merge(segments: &[(i64, u64)]) -> Option<Vec<i64>> {
@@ -79,18 +82,27 @@ pub(crate) fn to_merge(segments: &[(i64, u64)]) -> Option<Vec<i64>> {
     for (segment, documents) in segments {
         tiers.entry((*documents).max(1).ilog(SIZE_FACTOR)).or_default().push(*segment);
     }
-    tiers.into_values().filter(|tier| tier.len() >= MERGED_TOGETHER).min_by_key(|tier| tier.iter().max().copied())
+    tiers
+        .into_values()
+        .filter(|tier| tier.len() >= MERGED_TOGETHER)
+        .min_by_key(|tier| tier.iter().max().copied())
 }
 
 /// Returns all segments with their numbers of documents.
 pub(crate) fn list(connection: &Connection) -> Result<Vec<(i64, u64)>, StoreError> {
-    let mut rows = connection.prepare_cached("SELECT segment, documents FROM openclaw_segments ORDER BY segment")?;
+    let mut rows =
+        connection.prepare_cached("SELECT segment, documents FROM openclaw_segments ORDER BY segment")?;
     let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Writes `segments` as one, the segment `merged`, without the documents that are no more.
-pub(crate) fn merge(connection: &Connection, segments: &[i64], merged: i64, is_live: impl Fn(u32) -> bool) -> Result<(), StoreError> {
+pub(crate) fn merge(
+    connection: &Connection,
+    segments: &[i64],
+    merged: i64,
+    is_live: impl Fn(u32) -> bool,
+) -> Result<(), StoreError> {
     let mut cursors: Vec<TermCursor> = Vec::new();
     for segment in segments {
         cursors.push(TermCursor::new(connection, *segment)?);
@@ -165,7 +177,9 @@ impl TermCursor {
     fn fill(&mut self, connection: &Connection, after: &str) -> Result<(), StoreError> {
         let sql = "SELECT term, postings FROM openclaw_terms WHERE segment = ?1 AND term > ?2 ORDER BY term LIMIT ?3";
         let mut rows = connection.prepare_cached(sql)?;
-        let rows = rows.query_map(params![self.segment, after, Self::AT_ONCE as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = rows.query_map(params![self.segment, after, Self::AT_ONCE as i64], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
         self.read = rows.collect::<Result<_, _>>()?;
         self.read.reverse();
         Ok(())
@@ -240,7 +254,8 @@ pub(crate) fn search(
     }
     counted.sort_by_key(|(documents, _)| *documents);
     let unknown = counted.iter().filter(|(documents, _)| *documents == 0).count();
-    let mut known: Vec<(u64, QueryTerm)> = counted.into_iter().filter(|(documents, _)| *documents > 0).collect();
+    let mut known: Vec<(u64, QueryTerm)> =
+        counted.into_iter().filter(|(documents, _)| *documents > 0).collect();
     let is_common = |documents: u64| lengths.live() >= COMMON_FROM && documents * 2 > lengths.live() as u64;
     if known.first().is_some_and(|(documents, _)| !is_common(*documents)) {
         known.retain(|(documents, _)| !is_common(*documents));
@@ -262,8 +277,12 @@ fn count(connection: &Connection, segments: &[i64], term: &QueryTerm) -> Result<
     for segment in segments {
         documents += match term {
             QueryTerm::Whole(term) => {
-                let mut row = connection.prepare_cached("SELECT documents FROM openclaw_terms WHERE segment = ?1 AND term = ?2")?;
-                row.query_row(params![segment, term], |row| row.get::<_, u64>(0)).optional()?.unwrap_or_default()
+                let mut row = connection.prepare_cached(
+                    "SELECT documents FROM openclaw_terms WHERE segment = ?1 AND term = ?2",
+                )?;
+                row.query_row(params![segment, term], |row| row.get::<_, u64>(0))
+                    .optional()?
+                    .unwrap_or_default()
             }
             QueryTerm::FirstOf(letter) => {
                 let sql = "SELECT total(documents) FROM openclaw_terms WHERE segment = ?1 AND term >= ?2 AND term < ?3";
@@ -299,14 +318,16 @@ fn gather(
     for segment in segments {
         match term {
             QueryTerm::Whole(term) => {
-                let mut rows = connection.prepare_cached("SELECT postings FROM openclaw_terms WHERE segment = ?1 AND term = ?2")?;
+                let mut rows = connection
+                    .prepare_cached("SELECT postings FROM openclaw_terms WHERE segment = ?1 AND term = ?2")?;
                 let mut rows = rows.query(params![segment, term])?;
                 while let Some(row) = rows.next()? {
                     add(row.get_ref(0)?.as_blob().unwrap_or_default());
                 }
             }
             QueryTerm::FirstOf(letter) => {
-                let sql = "SELECT postings FROM openclaw_terms WHERE segment = ?1 AND term >= ?2 AND term < ?3";
+                let sql =
+                    "SELECT postings FROM openclaw_terms WHERE segment = ?1 AND term >= ?2 AND term < ?3";
                 let mut rows = connection.prepare_cached(sql)?;
                 let (first, last) = beginning(*letter);
                 let mut rows = rows.query(params![segment, first, last])?;
@@ -353,7 +374,14 @@ struct Sum {
 impl<'a> Scores<'a> {
     fn new(lengths: &'a Lengths) -> Self {
         let average = (lengths.words as f32 / lengths.live.max(1) as f32).max(1.0);
-        Self { lengths, average, sums: vec![Sum::default(); lengths.lengths.len()], touched: Vec::new(), terms: 0, total: 0.0 }
+        Self {
+            lengths,
+            average,
+            sums: vec![Sum::default(); lengths.lengths.len()],
+            touched: Vec::new(),
+            terms: 0,
+            total: 0.0,
+        }
     }
 
     fn term_weight(&self, documents: usize) -> f32 {
@@ -384,13 +412,18 @@ impl<'a> Scores<'a> {
     }
 
     fn best(self, most: usize) -> Vec<TextHit> {
-        let mut hits: Vec<(u32, Sum)> =
-            self.touched.iter().filter_map(|document| Some((*document, *self.sums.get(*document as usize)?))).collect();
+        let mut hits: Vec<(u32, Sum)> = self
+            .touched
+            .iter()
+            .filter_map(|document| Some((*document, *self.sums.get(*document as usize)?)))
+            .collect();
         let all = hits.iter().filter(|(_, sum)| sum.terms == self.terms).count();
         if all >= most {
             hits.retain(|(_, sum)| sum.terms == self.terms);
         }
-        let order = |left: &(u32, Sum), right: &(u32, Sum)| right.1.weight.total_cmp(&left.1.weight).then(left.0.cmp(&right.0));
+        let order = |left: &(u32, Sum), right: &(u32, Sum)| {
+            right.1.weight.total_cmp(&left.1.weight).then(left.0.cmp(&right.0))
+        };
         if hits.len() > most {
             hits.select_nth_unstable_by(most, order);
             hits.truncate(most);
@@ -398,7 +431,11 @@ impl<'a> Scores<'a> {
         hits.sort_unstable_by(order);
         let total = self.total.max(f32::MIN_POSITIVE);
         hits.into_iter()
-            .map(|(document, sum)| TextHit { document, weight: f64::from(sum.weight), share: sum.held / total })
+            .map(|(document, sum)| TextHit {
+                document,
+                weight: f64::from(sum.weight),
+                share: sum.held / total,
+            })
             .collect()
     }
 }
@@ -437,8 +474,13 @@ mod tests {
         }
 
         fn find(&self, query: &str) -> Vec<u32> {
-            let segments: Vec<i64> = list(&self.connection).unwrap().into_iter().map(|(segment, _)| segment).collect();
-            search(&self.connection, &segments, &self.lengths, query, 200).unwrap().iter().map(|hit| hit.document).collect()
+            let segments: Vec<i64> =
+                list(&self.connection).unwrap().into_iter().map(|(segment, _)| segment).collect();
+            search(&self.connection, &segments, &self.lengths, query, 200)
+                .unwrap()
+                .iter()
+                .map(|hit| hit.document)
+                .collect()
         }
     }
 
@@ -455,8 +497,19 @@ mod tests {
             "اجتماع يوم الخميس",
         ]);
         let rows: &[(&str, u32)] = &[
-            ("a828e60", 0), ("会议记录", 1), ("架构", 1), ("审", 1), ("gen-itgc", 1), ("Олегом четверг", 2), ("전략", 3),
-            ("デプロイ", 4), ("戦", 4), ("ประชุม", 5), ("πεμπτη", 6), ("الخميس", 7), ("what does commit a828e60 do?", 0),
+            ("a828e60", 0),
+            ("会议记录", 1),
+            ("架构", 1),
+            ("审", 1),
+            ("gen-itgc", 1),
+            ("Олегом четверг", 2),
+            ("전략", 3),
+            ("デプロイ", 4),
+            ("戦", 4),
+            ("ประชุม", 5),
+            ("πεμπτη", 6),
+            ("الخميس", 7),
+            ("what does commit a828e60 do?", 0),
         ];
         for (query, document) in rows {
             assert_eq!(corpus.find(query).first(), Some(document), "{query}");
@@ -478,7 +531,10 @@ mod tests {
         merge(&corpus.connection, &[1, 7], 8, |document| corpus.lengths.get(document).is_some()).unwrap();
         assert_eq!(list(&corpus.connection).unwrap(), [(8, 4)]);
         assert_eq!(queries.iter().map(|query| corpus.find(query)).collect::<Vec<_>>(), before);
-        let held: i64 = corpus.connection.query_row("SELECT documents FROM openclaw_terms WHERE term = 'beta'", [], |row| row.get(0)).unwrap();
+        let held: i64 = corpus
+            .connection
+            .query_row("SELECT documents FROM openclaw_terms WHERE term = 'beta'", [], |row| row.get(0))
+            .unwrap();
         assert_eq!(held, 2);
     }
 

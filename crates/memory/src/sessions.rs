@@ -83,9 +83,14 @@ pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTr
         let text = match message.content {
             Content::Text(text) => one_line(&redact(&text)),
             Content::Blocks(blocks) => {
-                let texts = blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
+                let texts =
+                    blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
                 let texts = texts.filter_map(|block| block.get("text")?.as_str());
-                texts.map(|text| one_line(&redact(text))).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+                texts
+                    .map(|text| one_line(&redact(text)))
+                    .filter(|text| !text.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
         };
         let is_command = text.starts_with('/') && !text.contains(' ');
@@ -106,7 +111,8 @@ pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTr
 impl RenderedTranscript {
     /// Gives chunks of the text the lines of the file.
     pub(crate) fn with_file_lines(&self, mut chunks: Vec<Chunk>) -> Vec<Chunk> {
-        let line = |number: u32| self.lines.get((number as usize).saturating_sub(1)).copied().unwrap_or(number);
+        let line =
+            |number: u32| self.lines.get((number as usize).saturating_sub(1)).copied().unwrap_or(number);
         for chunk in &mut chunks {
             (chunk.start_line, chunk.end_line) = (line(chunk.start_line), line(chunk.end_line));
         }
@@ -141,7 +147,13 @@ pub(crate) struct Thresholds {
 impl Growth {
     /// Records that a transcript has `size` bytes now. `count_lines` counts the lines after the given byte; it is asked
     /// only while the bytes are not enough. Returns whether the transcript is to be indexed.
-    pub(crate) fn grew(&mut self, name: &str, size: u64, thresholds: Thresholds, count_lines: impl FnOnce(u64) -> u64) -> bool {
+    pub(crate) fn grew(
+        &mut self,
+        name: &str,
+        size: u64,
+        thresholds: Thresholds,
+        count_lines: impl FnOnce(u64) -> u64,
+    ) -> bool {
         let file = self.files.entry(name.to_owned()).or_default();
         let (from, delta) = if size < file.size { (0, size) } else { (file.size, size - file.size) };
         file.size = size;
@@ -149,13 +161,15 @@ impl Growth {
             return false;
         }
         file.bytes += delta;
-        let reached = |value: u64, threshold: u64| if threshold == 0 { value > 0 } else { value >= threshold };
+        let reached =
+            |value: u64, threshold: u64| if threshold == 0 { value > 0 } else { value >= threshold };
         if !reached(file.bytes, thresholds.bytes) {
             file.messages += count_lines(from);
         }
         let is_due = reached(file.bytes, thresholds.bytes) || reached(file.messages, thresholds.messages);
         if is_due {
-            let left = |value: u64, threshold: u64| if threshold == 0 { 0 } else { value.saturating_sub(threshold) };
+            let left =
+                |value: u64, threshold: u64| if threshold == 0 { 0 } else { value.saturating_sub(threshold) };
             file.bytes = left(file.bytes, thresholds.bytes);
             file.messages = left(file.messages, thresholds.messages);
         }

@@ -96,7 +96,13 @@ pub struct QuerySettings {
 
 impl Default for QuerySettings {
     fn default() -> Self {
-        Self { max_results: 6, min_score: 0.35, hybrid: HybridSettings::default(), half_life_days: None, diversity_lambda: None }
+        Self {
+            max_results: 6,
+            min_score: 0.35,
+            hybrid: HybridSettings::default(),
+            half_life_days: None,
+            diversity_lambda: None,
+        }
     }
 }
 

@@ -60,11 +60,19 @@ pub struct SourceStatus {
 /// Reads the state. Blocks; writes nothing.
 pub(crate) fn read(shared: &Shared) -> Result<MemoryStatus, StoreError> {
     let scan = shared.roots.scan();
-    let listed = shared.transcripts.as_ref().filter(|_| shared.settings.sessions).map(|transcripts| transcripts.list());
+    let listed = shared
+        .transcripts
+        .as_ref()
+        .filter(|_| shared.settings.sessions)
+        .map(|transcripts| transcripts.list());
     let listed = listed.map(|listed| listed.ok());
-    let mut wanted: HashMap<String, FileStat> = scan.files.iter().map(|file| (file.path.clone(), file.stat)).collect();
+    let mut wanted: HashMap<String, FileStat> =
+        scan.files.iter().map(|file| (file.path.clone(), file.stat)).collect();
     for file in listed.iter().flatten().flatten() {
-        wanted.insert(format!("sessions/{}", file.name), FileStat { size: file.size, modified: file.modified, inode: 0, device: 0 });
+        wanted.insert(
+            format!("sessions/{}", file.name),
+            FileStat { size: file.size, modified: file.modified, inode: 0, device: 0 },
+        );
     }
     let mut status = match shared.searcher.read(|connection| read_index(connection, &wanted)) {
         Ok(status) => status,
@@ -97,14 +105,19 @@ impl MemoryStatus {
     }
 }
 
-fn read_index(connection: &Connection, wanted: &HashMap<String, FileStat>) -> Result<MemoryStatus, StoreError> {
+fn read_index(
+    connection: &Connection,
+    wanted: &HashMap<String, FileStat>,
+) -> Result<MemoryStatus, StoreError> {
     for table in ["files", "chunks", "meta", "embedding_cache"] {
         if !table_exists(connection, table)? {
             return Err(StoreError::Missing);
         }
     }
-    let has_ours = table_exists(connection, "openclaw_cache")? && table_exists(connection, "openclaw_pending")?;
-    let count = |sql: &str| -> Result<usize, StoreError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
+    let has_ours =
+        table_exists(connection, "openclaw_cache")? && table_exists(connection, "openclaw_pending")?;
+    let count =
+        |sql: &str| -> Result<usize, StoreError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let mut sources: Vec<SourceStatus> = Vec::new();
     for source in [Source::Memory, Source::Sessions] {
         let number = |table: &str| -> Result<usize, StoreError> {
@@ -123,11 +136,19 @@ fn read_index(connection: &Connection, wanted: &HashMap<String, FileStat>) -> Re
         chunks,
         sources,
         dirty: !has_ours || is_dirty(connection, wanted)?,
-        dimensions: if has_ours { crate::embed_pass::dimensions(connection)? } else { meta.as_ref().and_then(|meta| meta.vector_dims) },
+        dimensions: if has_ours {
+            crate::embed_pass::dimensions(connection)?
+        } else {
+            meta.as_ref().and_then(|meta| meta.vector_dims)
+        },
         made_with: meta.map(|meta| (meta.provider, meta.model)),
         vectors: if has_ours { count("SELECT count(*) FROM openclaw_vectors")? } else { 0 },
         pending: if has_ours { count("SELECT count(*) FROM openclaw_pending")? } else { 0 },
-        cache_entries: if has_ours { cache::count(connection)? } else { count("SELECT count(*) FROM embedding_cache")? },
+        cache_entries: if has_ours {
+            cache::count(connection)?
+        } else {
+            count("SELECT count(*) FROM embedding_cache")?
+        },
         is_shared: i64::try_from(chunks).is_ok_and(|chunks| chunks < MOST_SHARED),
         ..MemoryStatus::default()
     })

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::settings::SyncSettings;
 use crate::{
-    BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity, Memory, MemorySettings, SearchAnswer, SearchRequest,
-    SyncReport, SyncRequest, SyncUntil,
+    BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity, Memory, MemorySettings,
+    SearchAnswer, SearchRequest, SyncReport, SyncRequest, SyncUntil,
 };
 
 /// Reads a recorded file.
@@ -78,9 +78,17 @@ impl FakeEmbedder {
             provider_key: crate::identity::provider_key("openai", url, model, &headers),
             equivalent_keys: crate::identity::equivalent_keys("openai", url, model, &headers),
         };
-        let limits = BatchLimits { query_timeout: std::time::Duration::from_millis(300), ..BatchLimits::UNKNOWN };
+        let limits =
+            BatchLimits { query_timeout: std::time::Duration::from_millis(300), ..BatchLimits::UNKNOWN };
         let (requests, texts) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { identity, limits, cooldown: Cooldown::default(), requests, texts, behaviour: Mutex::new(Behaviour::Recorded) })
+        Arc::new(Self {
+            identity,
+            limits,
+            cooldown: Cooldown::default(),
+            requests,
+            texts,
+            behaviour: Mutex::new(Behaviour::Recorded),
+        })
     }
 
     fn behave(&self, behaviour: Behaviour) {
@@ -98,11 +106,20 @@ impl FakeEmbedder {
         match behaviour {
             Behaviour::Recorded => {}
             Behaviour::Fails(error) => return Err(error),
-            Behaviour::Noise => vectors = texts.iter().map(|text| recorded_vector(&crate::chunk::sha256_hex(text.as_bytes()))).collect(),
+            Behaviour::Noise => {
+                vectors = texts
+                    .iter()
+                    .map(|text| recorded_vector(&crate::chunk::sha256_hex(text.as_bytes())))
+                    .collect()
+            }
             Behaviour::OneLess => drop(vectors.pop()),
             Behaviour::NotNumbers => vectors.iter_mut().flatten().for_each(|value| *value = f32::NAN),
-            Behaviour::Dimensions(dimensions) => vectors.iter_mut().for_each(|vector| vector.resize(dimensions, 1.0)),
-            Behaviour::AtMost(most) if texts.len() > most => return Err(EmbedError::TooLarge { message: "too many".into() }),
+            Behaviour::Dimensions(dimensions) => {
+                vectors.iter_mut().for_each(|vector| vector.resize(dimensions, 1.0))
+            }
+            Behaviour::AtMost(most) if texts.len() > most => {
+                return Err(EmbedError::TooLarge { message: "too many".into() });
+            }
             Behaviour::AtMost(_) => {}
             Behaviour::Silent => std::future::pending().await,
         }
@@ -114,7 +131,9 @@ impl FakeEmbedder {
 fn recorded_vector(text: &str) -> Vec<f32> {
     let mut vector = vec![0.0; 64];
     let mut add = |token: &str| {
-        let hash = token.bytes().fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));
+        let hash = token
+            .bytes()
+            .fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));
         vector[(hash % 64) as usize] += if hash & 1 << 16 != 0 { 1.0 } else { -1.0 };
     };
     let lower = text.to_lowercase();

@@ -44,6 +44,8 @@ pub(crate) struct PassRequest<'a> {
     pub(crate) sessions: SessionScope,
     /// Index everything anew.
     pub(crate) force: bool,
+    /// True if no other program has written to the index since the last pass.
+    pub(crate) is_untouched: bool,
     /// Ends the pass between two transactions.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -82,14 +84,25 @@ struct Plan {
 pub(crate) fn run(connection: &Connection, request: &PassRequest<'_>) -> Result<PassOutcome, StoreError> {
     let wants = |meta: &IndexMeta| request.settings.vectors && meta.provider != "none";
     let existing = read_meta(connection)?;
-    reconcile(connection, existing.as_ref().is_some_and(wants))?;
+    if !request.is_untouched {
+        reconcile(connection, existing.as_ref().is_some_and(wants))?;
+    }
     let plan = plan(connection, existing, request)?;
     let mut outcome = PassOutcome { needs_force: plan.needs_force, ..PassOutcome::default() };
     outcome.reindexed = plan.anew.map(|(reason, _)| reason);
     let scan = request.roots.scan();
     let known = Known::read(connection)?;
     let listed = list_transcripts(request, &mut outcome);
-    let mut pass = Pass { connection, request, wants_vectors: wants(&plan.meta), plan: &plan, known: &known, batch: None, files: 0, chunks: 0 };
+    let mut pass = Pass {
+        connection,
+        request,
+        wants_vectors: wants(&plan.meta),
+        plan: &plan,
+        known: &known,
+        batch: None,
+        files: 0,
+        chunks: 0,
+    };
     pass.begin_all()?;
     pass.memory_files(&scan, &mut outcome)?;
     if let Some(listed) = &listed {
@@ -97,6 +110,9 @@ pub(crate) fn run(connection: &Connection, request: &PassRequest<'_>) -> Result<
     }
     pass.remove_stale(&scan, listed.as_ref(), &mut outcome)?;
     pass.finish(&outcome)?;
+    if !outcome.was_stopped {
+        want_vectors(connection, wants(&plan.meta))?;
+    }
     outcome.issues.extend(scan.issues);
     outcome.directories = scan.directories;
     if !outcome.was_stopped {
@@ -105,7 +121,11 @@ pub(crate) fn run(connection: &Connection, request: &PassRequest<'_>) -> Result<
     Ok(outcome)
 }
 
-fn plan(connection: &Connection, existing: Option<IndexMeta>, request: &PassRequest<'_>) -> Result<Plan, StoreError> {
+fn plan(
+    connection: &Connection,
+    existing: Option<IndexMeta>,
+    request: &PassRequest<'_>,
+) -> Result<Plan, StoreError> {
     let chunking = request.settings.chunking;
     let same = |meta: IndexMeta, anew| Plan { meta, anew, is_new: false, needs_force: false };
     let Some(existing) = existing else {
@@ -121,13 +141,28 @@ fn plan(connection: &Connection, existing: Option<IndexMeta>, request: &PassRequ
         }
         if existing.provider != "none" {
             let tokens = bytes as i64 / 4;
-            tracing::warn!(from = existing.model, to = embedder.model, tokens, "another embedding model: all memory is embedded anew");
+            tracing::warn!(
+                from = existing.model,
+                to = embedder.model,
+                tokens,
+                "another embedding model: all memory is embedded anew"
+            );
         }
         let meta = IndexMeta::new(Some(embedder), chunking);
-        return Ok(Plan { meta, anew: Some(("another embedding model", Rewrite::NewIdentity)), is_new: true, needs_force: false });
+        return Ok(Plan {
+            meta,
+            anew: Some(("another embedding model", Rewrite::NewIdentity)),
+            is_new: true,
+            needs_force: false,
+        });
     }
-    let resized = IndexMeta { chunk_tokens: chunking.resolved().tokens, chunk_overlap: chunking.resolved().overlap, ..existing.clone() };
-    let is_chunker_other = counters::chunker(connection)?.is_some_and(|version| version != i64::from(CHUNKER_VERSION));
+    let resized = IndexMeta {
+        chunk_tokens: chunking.resolved().tokens,
+        chunk_overlap: chunking.resolved().overlap,
+        ..existing.clone()
+    };
+    let is_chunker_other =
+        counters::chunker(connection)?.is_some_and(|version| version != i64::from(CHUNKER_VERSION));
     Ok(if !existing.has_chunking(chunking) {
         Plan { is_new: true, ..same(resized, Some(("other sizes of chunks", Rewrite::All))) }
     } else if is_chunker_other {
@@ -175,7 +210,10 @@ impl Known {
     }
 }
 
-fn list_transcripts(request: &PassRequest<'_>, outcome: &mut PassOutcome) -> Option<Vec<crate::sessions::TranscriptFile>> {
+fn list_transcripts(
+    request: &PassRequest<'_>,
+    outcome: &mut PassOutcome,
+) -> Option<Vec<crate::sessions::TranscriptFile>> {
     let transcripts = request.transcripts.filter(|_| request.settings.sessions)?;
     match transcripts.list() {
         Ok(listed) => Some(listed),
@@ -261,7 +299,9 @@ impl<'a> Pass<'a> {
                 return Ok(());
             }
             let known = self.known.files.get(&file.path);
-            if self.plan.anew.is_none() && known.is_some_and(|known| known.stat == Some(file.stat) && known.source == Source::Memory) {
+            if self.plan.anew.is_none()
+                && known.is_some_and(|known| known.stat == Some(file.stat) && known.source == Source::Memory)
+            {
                 outcome.unchanged += 1;
                 continue;
             }
@@ -292,7 +332,8 @@ impl<'a> Pass<'a> {
         outcome: &mut PassOutcome,
     ) -> Result<(), StoreError> {
         let known = self.known.files.get(path);
-        if self.plan.anew.is_none() && known.is_some_and(|known| known.hash == hash && known.source == source) {
+        if self.plan.anew.is_none() && known.is_some_and(|known| known.hash == hash && known.source == source)
+        {
             outcome.unchanged += 1;
             if known.and_then(|known| known.stat) != Some(stat) {
                 self.writer()?.touch_file(path, &stat)?;
@@ -310,7 +351,11 @@ impl<'a> Pass<'a> {
         self.end_batch(outcome)
     }
 
-    fn transcripts(&mut self, listed: &[crate::sessions::TranscriptFile], outcome: &mut PassOutcome) -> Result<(), StoreError> {
+    fn transcripts(
+        &mut self,
+        listed: &[crate::sessions::TranscriptFile],
+        outcome: &mut PassOutcome,
+    ) -> Result<(), StoreError> {
         outcome.found.insert(Source::Sessions, listed.len());
         let Some(transcripts) = self.request.transcripts else { return Ok(()) };
         for file in listed {
@@ -352,7 +397,8 @@ impl<'a> Pass<'a> {
         outcome: &mut PassOutcome,
     ) -> Result<(), StoreError> {
         let memory: HashSet<&str> = scan.files.iter().map(|file| file.path.as_str()).collect();
-        let sessions: Option<HashSet<String>> = listed.map(|listed| listed.iter().map(|file| session_path(&file.name)).collect());
+        let sessions: Option<HashSet<String>> =
+            listed.map(|listed| listed.iter().map(|file| session_path(&file.name)).collect());
         let is_stale = |path: &str, source: Source| match source {
             Source::Memory => !memory.contains(path) && scan.is_gone(path),
             Source::Sessions => match &sessions {
@@ -373,6 +419,25 @@ impl<'a> Pass<'a> {
         }
         Ok(())
     }
+}
+
+/// Lets all documents without a vector wait for one, when vectors were not wanted before.
+fn want_vectors(connection: &Connection, are_wanted: bool) -> Result<(), StoreError> {
+    if counters::number(connection, "wants_vectors")? == Some(i64::from(are_wanted)) {
+        return Ok(());
+    }
+    let transaction =
+        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    counters::set_number(&transaction, "wants_vectors", i64::from(are_wanted))?;
+    if are_wanted {
+        let sql = "INSERT OR IGNORE INTO openclaw_pending SELECT doc, 0 FROM openclaw_docs
+            WHERE words >= 0 AND doc NOT IN (SELECT doc FROM openclaw_vectors)";
+        transaction.execute(sql, [])?;
+    } else {
+        transaction.execute("DELETE FROM openclaw_pending", [])?;
+    }
+    transaction.commit()?;
+    Ok(())
 }
 
 /// Merges segments and removes remembered vectors above their number, in transactions of their own.

@@ -85,9 +85,11 @@ impl DirectoryWatch {
 fn concerns(event: &notify::Event) -> bool {
     match event.kind {
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => false,
-        EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => {
-            event.paths.iter().any(|path| is_markdown_or_directory(path))
-        }
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => event.paths.iter().any(|path| is_markdown_or_directory(path)),
     }
 }
 

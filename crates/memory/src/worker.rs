@@ -3,7 +3,9 @@
 //! It does small pieces of work and looks for what is more urgent between them: texts come before vectors, so that a
 //! changed file is found at once although thousands of chunks wait for an embedder.
 
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +117,9 @@ struct Wanted {
     transcripts: HashSet<String>,
     transcripts_since: Option<Instant>,
     waiting: Vec<(SyncUntil, oneshot::Sender<SyncReport>)>,
-    forgotten: Vec<(Vec<String>, oneshot::Sender<Result<(), StoreError>>)>,
+    forgotten: Vec<ForgetWork>,
+    /// Callers who want memory to be given back.
+    releasing: Vec<oneshot::Sender<()>>,
     /// True after the worker has ended.
     is_closed: bool,
 }
@@ -133,7 +137,11 @@ pub(crate) struct Progress {
 }
 
 impl Shared {
-    pub(crate) fn new(settings: MemorySettings, embedder: Option<Arc<dyn Embedder>>, transcripts: Option<Arc<dyn Transcripts>>) -> Self {
+    pub(crate) fn new(
+        settings: MemorySettings,
+        embedder: Option<Arc<dyn Embedder>>,
+        transcripts: Option<Arc<dyn Transcripts>>,
+    ) -> Self {
         Self {
             roots: Roots::new(&settings.workspace, &settings.extra_paths),
             searcher: Searcher::new(&settings.store),
@@ -191,7 +199,14 @@ impl Shared {
     /// Asks to remove what the index remembers of files that were changed to forget something.
     pub(crate) fn request_forget(&self, paths: Vec<String>) -> oneshot::Receiver<Result<(), StoreError>> {
         let (sender, receiver) = oneshot::channel();
-        self.want(|wanted| wanted.forgotten.push((paths, sender)));
+        self.want(|wanted| wanted.forgotten.push(ForgetWork { paths, answer: sender }));
+        receiver
+    }
+
+    /// Asks to give back memory and open files.
+    pub(crate) fn request_release(&self) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        self.want(|wanted| wanted.releasing.push(sender));
         receiver
     }
 
@@ -235,6 +250,16 @@ pub(crate) struct Worker {
 struct OpenIndex {
     connection: Connection,
     of: Option<FileMark>,
+    /// Version of the data after the last look at the files; it changes when another connection writes.
+    version: Cell<Option<i64>>,
+}
+
+impl Deref for OpenIndex {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
 }
 
 /// How a round of embedding ended.
@@ -269,8 +294,10 @@ impl Worker {
         let mut last_pass = Instant::now();
         while !stop.is_cancelled() {
             let now = Instant::now();
-            if let Some((paths, sender)) = self.take_forgotten() {
-                let _ = sender.send(self.forget(paths).await);
+            if let Some(ForgetWork { paths, answer }) = self.take_forgotten() {
+                let forgotten = self.forget(paths).await;
+                // The caller may have gone.
+                let _ = answer.send(forgotten);
                 continue;
             }
             let grown = self.grown_transcripts(now).await;
@@ -292,16 +319,10 @@ impl Worker {
             }
         }
         *self.shared.wanted.lock() = Wanted { is_closed: true, ..Wanted::default() };
-        let connection = self.connection.take();
-        let searcher = Arc::clone(&self.shared);
-        let _ = tokio::task::spawn_blocking(move || {
-            searcher.searcher.release();
-            drop(connection);
-        })
-        .await;
+        self.release().await;
     }
 
-    fn take_forgotten(&self) -> Option<(Vec<String>, oneshot::Sender<Result<(), StoreError>>)> {
+    fn take_forgotten(&self) -> Option<ForgetWork> {
         self.shared.wanted.lock().forgotten.pop()
     }
 
@@ -315,7 +336,10 @@ impl Worker {
             wanted.transcripts_since = None;
             wanted.transcripts.drain().collect()
         };
-        let Some(transcripts) = self.shared.transcripts.clone().filter(|_| self.shared.settings.sessions) else { return HashSet::new() };
+        let Some(transcripts) = self.shared.transcripts.clone().filter(|_| self.shared.settings.sessions)
+        else {
+            return HashSet::new();
+        };
         let growth = Arc::clone(&self.growth);
         let sync = &self.shared.settings.sync;
         let thresholds = Thresholds { bytes: sync.session_bytes, messages: sync.session_messages };
@@ -326,7 +350,10 @@ impl Worker {
                 let Some(file) = sizes.iter().find(|file| file.name == *name) else { return false };
                 let lines = |from: u64| {
                     let text = transcripts.read(name).unwrap_or_default();
-                    let rest = text.as_bytes().get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
+                    let rest = text
+                        .as_bytes()
+                        .get(usize::try_from(from).unwrap_or(usize::MAX)..)
+                        .unwrap_or_default();
                     rest.iter().filter(|byte| **byte == b'\n').count() as u64
                 };
                 growth.grew(name, file.size, thresholds, lines)
@@ -340,7 +367,8 @@ impl Worker {
     fn take_pass(&mut self, now: Instant, last_pass: Instant, grown: HashSet<String>) -> Option<PassWork> {
         let sync = &self.shared.settings.sync;
         let mut wanted = self.shared.wanted.lock();
-        let is_changed = wanted.changed.is_some_and(|changed| change_due(changed, sync.watch_debounce) <= now);
+        let is_changed =
+            wanted.changed.is_some_and(|changed| change_due(changed, sync.watch_debounce) <= now);
         let is_interval = sync.interval.is_some_and(|interval| now >= last_pass + interval);
         if !wanted.pass && !is_changed && !is_interval && grown.is_empty() {
             return None;
@@ -351,10 +379,16 @@ impl Worker {
         }
         let is_first = !*self.shared.first_pass.borrow();
         let is_asked = !wanted.waiting.is_empty();
-        let sessions = if is_first || is_asked || wanted.force { SessionScope::All } else { SessionScope::Only(grown) };
+        let sessions =
+            if is_first || is_asked || wanted.force { SessionScope::All } else { SessionScope::Only(grown) };
         let force = std::mem::take(&mut wanted.force);
         wanted.pass = false;
-        Some(PassWork { force, sessions, is_damaged: std::mem::take(&mut wanted.damaged), waiting: std::mem::take(&mut wanted.waiting) })
+        Some(PassWork {
+            force,
+            sessions,
+            is_damaged: std::mem::take(&mut wanted.damaged),
+            waiting: std::mem::take(&mut wanted.waiting),
+        })
     }
 
     /// Looks at the files and answers those who wait for it.
@@ -371,6 +405,7 @@ impl Worker {
         }
         let outcome = self
             .with_index(move |connection| {
+                let version = db::data_version(connection)?;
                 let embedder = shared.embedder.lock().clone();
                 if force {
                     embed_pass::forget_failures(connection)?;
@@ -383,8 +418,10 @@ impl Worker {
                     sessions: sessions.clone(),
                     force,
                     stop: &shared.stopping,
+                    is_untouched: connection.version.replace(None) == Some(version),
                 };
                 let outcome = text_pass::run(connection, &request)?;
+                connection.version.set(Some(version));
                 Ok((outcome, embed_pass::pending(connection)?))
             })
             .await;
@@ -425,17 +462,21 @@ impl Worker {
                 self.set_watch(directories);
             }
             Err(error) => {
-                let text = error.to_string();
-                if progress.report.error.as_ref() != Some(&text) {
-                    tracing::warn!(error = text, "memory sync failed");
-                }
-                progress.report.error = Some(text);
                 drop(progress);
-                // What was wanted is wanted still.
-                let again = Instant::now() + STORE_PAUSE;
-                self.shared.wanted.lock().changed.get_or_insert((again, again));
+                self.store_failed(&error);
             }
         }
+    }
+
+    /// Records that the index could not be written. Files are looked at again after a while.
+    fn store_failed(&self, error: &StoreError) {
+        let text = error.to_string();
+        let is_new = self.shared.progress.lock().report.error.replace(text.clone()) != Some(text.clone());
+        if is_new {
+            tracing::warn!(error = text, "memory sync failed");
+        }
+        let again = Instant::now() + STORE_PAUSE;
+        self.shared.wanted.lock().changed.get_or_insert((again, again));
     }
 
     fn report(&self) -> SyncReport {
@@ -454,14 +495,24 @@ impl Worker {
             }
         });
         // Changes during the first look at the files are told of already.
-        let roots: Vec<PathBuf> = self.shared.roots.watched().map(PathBuf::from).chain([self.shared.settings.workspace.join("memory")]).collect();
+        let roots: Vec<PathBuf> = self
+            .shared
+            .roots
+            .watched()
+            .map(PathBuf::from)
+            .chain([self.shared.settings.workspace.join("memory")])
+            .collect();
         self.set_watch(roots);
     }
 
     fn set_watch(&mut self, directories: Vec<PathBuf>) {
         let Some(watch) = &mut self.watch else { return };
         let roots = self.shared.roots.watched().filter_map(|root| {
-            if root.is_dir() { Some(root.to_owned()) } else { root.parent().filter(|parent| parent.is_dir()).map(PathBuf::from) }
+            if root.is_dir() {
+                Some(root.to_owned())
+            } else {
+                root.parent().filter(|parent| parent.is_dir()).map(PathBuf::from)
+            }
         });
         watch.set(roots.chain(directories).collect::<Vec<_>>());
         self.shared.progress.lock().is_watched = watch.is_reliable();
@@ -484,7 +535,8 @@ impl Worker {
                 self.paused_until = Some(again);
                 self.update_pending().await;
                 let text = error.to_string();
-                let is_new = self.shared.progress.lock().report.embed_error.replace(text.clone()) != Some(text.clone());
+                let is_new = self.shared.progress.lock().report.embed_error.replace(text.clone())
+                    != Some(text.clone());
                 if is_new {
                     tracing::warn!(error = text, "memory texts can't be embedded; keywords go on");
                 }
@@ -493,8 +545,8 @@ impl Worker {
                 }
             }
             Err(error) => {
-                self.paused_until = Some(Instant::now() + STORE_PAUSE);
-                self.shared.progress.lock().report.error = Some(error.to_string());
+                self.may_embed = false;
+                self.store_failed(&error);
                 self.answer_waiting();
             }
         }
@@ -505,14 +557,16 @@ impl Worker {
         if !std::mem::take(&mut self.has_embedded) {
             return;
         }
-        let renewed = self.with_index(|connection| read_meta(connection)?.map_or(Ok(()), |meta| embed_pass::renew_codes(connection, &meta)));
+        let renewed = self.with_index(|connection| {
+            read_meta(connection)?.map_or(Ok(()), |meta| embed_pass::renew_codes(connection, &meta))
+        });
         if let Err(error) = renewed.await {
             tracing::warn!(%error, "codes of memory vectors were not renewed");
         }
     }
 
     async fn update_pending(&mut self) {
-        if let Ok(pending) = self.with_index(embed_pass::pending).await {
+        if let Ok(pending) = self.with_index(|connection| embed_pass::pending(connection)).await {
             self.shared.progress.lock().report.pending = pending;
         }
     }
@@ -525,14 +579,26 @@ impl Worker {
     }
 
     async fn embed_round(&mut self) -> Result<EmbedStep, StoreError> {
-        let Some(embedder) = self.shared.embedder.lock().clone().filter(|_| self.shared.settings.vectors) else { return Ok(EmbedStep::Done) };
+        let Some(embedder) = self.shared.embedder.lock().clone().filter(|_| self.shared.settings.vectors)
+        else {
+            return Ok(EmbedStep::Done);
+        };
         if let Some(left) = embedder.cooldown().remaining(Instant::now()) {
-            let message = self.report().embed_error.unwrap_or_else(|| "the embedding provider asked to wait".to_owned());
-            return Ok(EmbedStep::Failed { error: EmbedError::Unavailable { message }, again: Instant::now() + left });
+            let message = self
+                .report()
+                .embed_error
+                .unwrap_or_else(|| "the embedding provider asked to wait".to_owned());
+            return Ok(EmbedStep::Failed {
+                error: EmbedError::Unavailable { message },
+                again: Instant::now() + left,
+            });
         }
-        let (cache, limits, identity) = (self.shared.settings.cache.clone(), embedder.limits(), embedder.identity().clone());
+        let (cache, limits, identity) =
+            (self.shared.settings.cache.clone(), embedder.limits(), embedder.identity().clone());
         let next = self.with_index(move |connection| {
-            let Some(meta) = read_meta(connection)?.filter(|meta| meta.is_of(&identity)) else { return Ok(None) };
+            let Some(meta) = read_meta(connection)?.filter(|meta| meta.is_of(&identity)) else {
+                return Ok(None);
+            };
             let round = embed_pass::next_round(connection, &meta, &limits, &cache)?;
             Ok(Some((round, meta, embed_pass::dimensions(connection)?)))
         });
@@ -540,7 +606,8 @@ impl Worker {
         if round.packs.is_empty() {
             return Ok(if round.remembered > 0 { EmbedStep::Progress } else { EmbedStep::Done });
         }
-        let calls: FuturesUnordered<_> = round.packs.into_iter().map(|pack| embed_pack(embedder.as_ref(), pack, dimensions)).collect();
+        let calls: FuturesUnordered<_> =
+            round.packs.into_iter().map(|pack| embed_pack(embedder.as_ref(), pack, dimensions)).collect();
         let stop = self.shared.stop.clone();
         let answered: Vec<_> = tokio::select! { biased;
             () = stop.cancelled() => return Ok(EmbedStep::Done),
@@ -552,13 +619,19 @@ impl Worker {
             match answer {
                 Ok(vectors) => {
                     let (pack, vectors) = (Arc::new(pack), Arc::new(vectors));
-                    self.with_index(move |connection| embed_pass::store(connection, &meta, &pack, &vectors, &cache)).await?;
+                    self.with_index(move |connection| {
+                        embed_pass::store(connection, &meta, &pack, &vectors, &cache)
+                    })
+                    .await?;
                     self.has_embedded = true;
                 }
                 Err(error) => {
                     if !error.is_temporary() && !matches!(error, EmbedError::Unauthorized { .. }) {
                         let pack = Arc::new(pack);
-                        self.with_index(move |connection| embed_pass::store_failure(connection, &meta, &pack)).await?;
+                        self.with_index(move |connection| {
+                            embed_pass::store_failure(connection, &meta, &pack)
+                        })
+                        .await?;
                     }
                     failed = Some(error);
                 }
@@ -583,7 +656,13 @@ impl Worker {
         });
         let before = before.await?;
         self.with_index(|connection| Ok(connection.pragma_update(None, "secure_delete", "ON")?)).await?;
-        self.pass(PassWork { force: false, sessions: SessionScope::Only(HashSet::new()), is_damaged: false, waiting: Vec::new() }).await;
+        self.pass(PassWork {
+            force: false,
+            sessions: SessionScope::Only(HashSet::new()),
+            is_damaged: false,
+            waiting: Vec::new(),
+        })
+        .await;
         if let Some(error) = self.report().error {
             return Err(StoreError::Other(error));
         }
@@ -609,7 +688,7 @@ impl Worker {
     /// done again on a new one.
     async fn with_index<T: Send + 'static>(
         &mut self,
-        work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
+        work: impl Fn(&OpenIndex) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let path = self.shared.settings.store.clone();
         let open = self.connection.take();
@@ -622,7 +701,7 @@ impl Worker {
                     None => open_index(&path),
                 };
                 answer = connection.and_then(|connection| {
-                    let answer = work(&connection.connection);
+                    let answer = work(&connection);
                     open = Some(connection);
                     answer
                 });
@@ -652,23 +731,31 @@ impl Worker {
         }
     }
 
+    /// Gives back memory and open files if nobody has searched for long, or somebody asks for it.
     async fn release_if_idle(&mut self, now: Instant) {
+        let asked = std::mem::take(&mut self.shared.wanted.lock().releasing);
         let is_idle = {
             let mut progress = self.shared.progress.lock();
-            let is_idle = progress.last_search.is_some_and(|time| now >= time + IDLE);
-            if is_idle {
-                progress.last_search = None;
-            }
-            is_idle
+            progress.last_search.take_if(|time| now >= *time + IDLE).is_some()
         };
-        if is_idle {
-            let (shared, connection) = (Arc::clone(&self.shared), self.connection.take());
-            let _ = tokio::task::spawn_blocking(move || {
-                shared.searcher.release();
-                drop(connection);
-            })
-            .await;
+        if !is_idle && asked.is_empty() {
+            return;
         }
+        self.release().await;
+        for sender in asked {
+            let _ = sender.send(());
+        }
+    }
+
+    async fn release(&mut self) {
+        let (shared, connection) = (Arc::clone(&self.shared), self.connection.take());
+        let released = tokio::task::spawn_blocking(move || {
+            shared.searcher.release();
+            drop(connection);
+            openclaw_heap::trim();
+        });
+        // It panics only if a connection does.
+        let _ = released.await;
     }
 
     /// Returns when something is to be done without anybody asking.
@@ -685,6 +772,12 @@ impl Worker {
         ];
         times.into_iter().flatten().min().map(|due| due.max(now))
     }
+}
+
+/// Files whose forgotten texts are to be removed from the index.
+struct ForgetWork {
+    paths: Vec<String>,
+    answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// What the next look at the files is to do.
@@ -709,7 +802,7 @@ async fn sleep_until(due: Option<Instant>) {
 fn open_index(path: &std::path::Path) -> Result<OpenIndex, StoreError> {
     db::remove_leftovers(path);
     let connection = db::open_for_writing(path)?;
-    Ok(OpenIndex { connection, of: FileMark::of(path) })
+    Ok(OpenIndex { connection, of: FileMark::of(path), version: Cell::new(None) })
 }
 
 /// Moves a damaged index aside and saves the vectors that can still be read in it.
@@ -719,12 +812,17 @@ fn rebuild_damaged(path: &std::path::Path, reason: &str) -> Result<(), StoreErro
     let new = db::open_for_writing(path)?;
     let Ok(Some(old)) = db::open_for_reading(&aside) else { return Ok(()) };
     let saved = || -> Result<(), rusqlite::Error> {
-        let mut rows = old.prepare("SELECT provider, model, provider_key, hash, embedding, dims, updated_at FROM embedding_cache")?;
+        let mut rows = old.prepare(
+            "SELECT provider, model, provider_key, hash, embedding, dims, updated_at FROM embedding_cache",
+        )?;
         let mut rows = rows.query([])?;
-        let mut insert = new.prepare("INSERT OR IGNORE INTO embedding_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        let mut insert =
+            new.prepare("INSERT OR IGNORE INTO embedding_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
         new.execute_batch("BEGIN")?;
         while let Ok(Some(row)) = rows.next() {
-            let values = (0..7).map(|column| row.get::<_, rusqlite::types::Value>(column)).collect::<Result<Vec<_>, _>>()?;
+            let values = (0..7)
+                .map(|column| row.get::<_, rusqlite::types::Value>(column))
+                .collect::<Result<Vec<_>, _>>()?;
             insert.execute(rusqlite::params_from_iter(values))?;
         }
         Ok(())
@@ -761,9 +859,12 @@ async fn embed_pack(
     while let Some(mut pack) = left.pop() {
         let answer = match tokio::time::timeout(timeout, embedder.embed_batch(&pack.texts)).await {
             Ok(answer) => answer,
-            Err(_) => Err(EmbedError::Unavailable { message: format!("memory embeddings timed out after {}s", timeout.as_secs()) }),
+            Err(_) => Err(EmbedError::Unavailable {
+                message: format!("memory embeddings timed out after {}s", timeout.as_secs()),
+            }),
         };
-        let answer = answer.and_then(|vectors| embed_pass::check(pack.texts.len(), &vectors, dimensions).map(|()| vectors));
+        let answer = answer
+            .and_then(|vectors| embed_pass::check(pack.texts.len(), &vectors, dimensions).map(|()| vectors));
         match answer {
             Err(EmbedError::TooLarge { message }) => match pack.clone().halves() {
                 Some((first, second)) => left.extend([second, first]),

@@ -95,7 +95,11 @@ pub(crate) struct IndexWriter<'c> {
 
 impl<'c> IndexWriter<'c> {
     /// Begins a transaction. `connection` must be in step, see [`reconcile`].
-    pub(crate) fn begin(connection: &'c Connection, meta: &IndexMeta, wants_vectors: bool) -> Result<Self, StoreError> {
+    pub(crate) fn begin(
+        connection: &'c Connection,
+        meta: &IndexMeta,
+        wants_vectors: bool,
+    ) -> Result<Self, StoreError> {
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
         let counters = counters::read(&transaction)?;
         let stamp = counters::stamp(&transaction)?.unwrap_or_default();
@@ -125,11 +129,6 @@ impl<'c> IndexWriter<'c> {
         Ok(())
     }
 
-    /// Number of chunks in the index.
-    pub(crate) fn chunks(&self) -> i64 {
-        self.stamp.chunks
-    }
-
     /// Writes what the index is made with.
     pub(crate) fn set_meta(&mut self, meta: &IndexMeta) -> Result<(), StoreError> {
         self.has_changed = true;
@@ -144,7 +143,9 @@ impl<'c> IndexWriter<'c> {
         self.has_changed = true;
         self.counters.epoch += 1;
         self.codebook = None;
-        self.transaction.execute_batch("DELETE FROM openclaw_vectors; DELETE FROM openclaw_codes; DELETE FROM openclaw_pending;")?;
+        self.transaction.execute_batch(
+            "DELETE FROM openclaw_vectors; DELETE FROM openclaw_codes; DELETE FROM openclaw_pending;",
+        )?;
         counters::clear_codebook(&self.transaction)
     }
 
@@ -152,7 +153,8 @@ impl<'c> IndexWriter<'c> {
     pub(crate) fn put_file(&mut self, file: &IndexedFile<'_>, rewrite: Rewrite) -> Result<(), StoreError> {
         self.has_changed = true;
         let before = self.chunks_of(file.path)?;
-        let mut vectors = if rewrite == Rewrite::NewIdentity { HashMap::new() } else { self.vectors_of(&before)? };
+        let mut vectors =
+            if rewrite == Rewrite::NewIdentity { HashMap::new() } else { self.vectors_of(&before)? };
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut wanted = Vec::with_capacity(file.chunks.len());
         for chunk in file.chunks.iter().filter(|chunk| !chunk.is_blank()) {
@@ -160,7 +162,11 @@ impl<'c> IndexWriter<'c> {
             let lines = (chunk.start_line, chunk.end_line);
             let first = chunk_id(file.source.as_str(), file.path, lines, &hash, &self.meta.model, 0);
             let ordinal = seen.entry(first.clone()).and_modify(|count| *count += 1).or_insert(0);
-            let id = if *ordinal == 0 { first } else { chunk_id(file.source.as_str(), file.path, lines, &hash, &self.meta.model, *ordinal) };
+            let id = if *ordinal == 0 {
+                first
+            } else {
+                chunk_id(file.source.as_str(), file.path, lines, &hash, &self.meta.model, *ordinal)
+            };
             wanted.push((id, hash, chunk));
         }
         let kept: HashSet<&str> = if rewrite == Rewrite::Changed {
@@ -196,7 +202,8 @@ impl<'c> IndexWriter<'c> {
     /// Records that a file was looked at and has not changed.
     pub(crate) fn touch_file(&mut self, path: &str, stat: &FileStat) -> Result<(), StoreError> {
         self.has_changed = true;
-        let mut row = self.transaction.prepare_cached("UPDATE files SET mtime = ?2, size = ?3 WHERE path = ?1")?;
+        let mut row =
+            self.transaction.prepare_cached("UPDATE files SET mtime = ?2, size = ?3 WHERE path = ?1")?;
         row.execute(params![path, stat.modified_ms(), i64::try_from(stat.size).unwrap_or(i64::MAX)])?;
         write_stat(&self.transaction, path, stat)
     }
@@ -226,7 +233,13 @@ impl<'c> IndexWriter<'c> {
             WHERE c.path = ?1";
         let mut rows = self.transaction.prepare_cached(sql)?;
         let rows = rows.query_map([path], |row| {
-            Ok(ChunkRow { row: row.get(0)?, id: row.get(1)?, hash: row.get(2)?, document: row.get(3)?, fts: row.get(4)? })
+            Ok(ChunkRow {
+                row: row.get(0)?,
+                id: row.get(1)?,
+                hash: row.get(2)?,
+                document: row.get(3)?,
+                fts: row.get(4)?,
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -237,7 +250,8 @@ impl<'c> IndexWriter<'c> {
         if !self.wants_vectors {
             return Ok(vectors);
         }
-        let mut read = self.transaction.prepare_cached("SELECT vector FROM openclaw_vectors WHERE doc = ?1")?;
+        let mut read =
+            self.transaction.prepare_cached("SELECT vector FROM openclaw_vectors WHERE doc = ?1")?;
         for row in rows {
             let bytes: Option<Vec<u8>> = read.query_row([row.document], |row| row.get(0)).optional()?;
             let mut values = Vec::new();
@@ -257,13 +271,16 @@ impl<'c> IndexWriter<'c> {
             None => false,
             Some(fts) => {
                 let mut id = self.transaction.prepare_cached("SELECT id FROM chunks_fts WHERE rowid = ?1")?;
-                id.query_row([fts], |found| found.get::<_, String>(0)).optional()?.as_deref() == Some(row.id.as_str())
+                id.query_row([fts], |found| found.get::<_, String>(0)).optional()?.as_deref()
+                    == Some(row.id.as_str())
             }
         };
         if is_there {
             self.transaction.prepare_cached("DELETE FROM chunks_fts WHERE rowid = ?1")?.execute([row.fts])?;
         } else {
-            self.transaction.prepare_cached("DELETE FROM chunks_fts WHERE path = ?1 AND id = ?2")?.execute([path, &row.id])?;
+            self.transaction
+                .prepare_cached("DELETE FROM chunks_fts WHERE path = ?1 AND id = ?2")?
+                .execute([path, &row.id])?;
         }
         match row.document {
             Some(document) => self.end_document(document),
@@ -274,15 +291,26 @@ impl<'c> IndexWriter<'c> {
     /// Takes a document out of the index. Its row stays for searches that follow it.
     pub(crate) fn end_document(&mut self, document: i64) -> Result<(), StoreError> {
         self.has_changed = true;
-        let mut row = self.transaction.prepare_cached("UPDATE openclaw_docs SET words = -1, chunk = -1, revision = ?2 WHERE doc = ?1")?;
+        let mut row = self.transaction.prepare_cached(
+            "UPDATE openclaw_docs SET words = -1, chunk = -1, revision = ?2 WHERE doc = ?1",
+        )?;
         row.execute(params![document, self.counters.revision + 1])?;
         for table in ["openclaw_vectors", "openclaw_codes", "openclaw_pending"] {
-            self.transaction.prepare_cached(&format!("DELETE FROM {table} WHERE doc = ?1"))?.execute([document])?;
+            self.transaction
+                .prepare_cached(&format!("DELETE FROM {table} WHERE doc = ?1"))?
+                .execute([document])?;
         }
         Ok(())
     }
 
-    fn add_chunk(&mut self, file: &IndexedFile<'_>, id: &str, hash: &str, chunk: &Chunk, vector: Option<Vec<f32>>) -> Result<(), StoreError> {
+    fn add_chunk(
+        &mut self,
+        file: &IndexedFile<'_>,
+        id: &str,
+        hash: &str,
+        chunk: &Chunk,
+        vector: Option<Vec<f32>>,
+    ) -> Result<(), StoreError> {
         let embedding = match &vector {
             Some(vector) if self.is_shared() => cache::to_json(vector),
             _ => "[]".to_owned(),
@@ -292,7 +320,16 @@ impl<'c> IndexWriter<'c> {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let mut insert = self.transaction.prepare_cached(sql)?;
         insert.execute(params![
-            id, file.path, source, chunk.start_line, chunk.end_line, hash, self.meta.model, chunk.text, embedding, self.now
+            id,
+            file.path,
+            source,
+            chunk.start_line,
+            chunk.end_line,
+            hash,
+            self.meta.model,
+            chunk.text,
+            embedding,
+            self.now
         ])?;
         let row = self.transaction.last_insert_rowid();
         drop(insert);
@@ -300,7 +337,15 @@ impl<'c> IndexWriter<'c> {
         self.stamp.rows = self.stamp.rows.wrapping_add(row);
         let sql = "INSERT INTO chunks_fts (text, id, path, source, model, start_line, end_line) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let mut insert = self.transaction.prepare_cached(sql)?;
-        insert.execute(params![chunk.text, id, file.path, source, self.meta.model, chunk.start_line, chunk.end_line])?;
+        insert.execute(params![
+            chunk.text,
+            id,
+            file.path,
+            source,
+            self.meta.model,
+            chunk.start_line,
+            chunk.end_line
+        ])?;
         let fts = self.transaction.last_insert_rowid();
         drop(insert);
         let document = self.add_document(row, id, Some(fts), &chunk.text)?;
@@ -312,7 +357,9 @@ impl<'c> IndexWriter<'c> {
     }
 
     fn add_pending(&mut self, document: i64) -> Result<(), StoreError> {
-        self.transaction.prepare_cached("INSERT OR IGNORE INTO openclaw_pending VALUES (?1, 0)")?.execute([document])?;
+        self.transaction
+            .prepare_cached("INSERT OR IGNORE INTO openclaw_pending VALUES (?1, 0)")?
+            .execute([document])?;
         Ok(())
     }
 
@@ -354,49 +401,75 @@ impl<'c> IndexWriter<'c> {
             self.meta.vector_dims = Some(dimensions);
             write_meta(&self.transaction, &self.meta)?;
         }
-        let mut insert = self.transaction.prepare_cached("INSERT OR REPLACE INTO openclaw_vectors VALUES (?1, ?2)")?;
+        let mut insert =
+            self.transaction.prepare_cached("INSERT OR REPLACE INTO openclaw_vectors VALUES (?1, ?2)")?;
         insert.execute(params![document, vector_bytes(vector)])?;
         drop(insert);
-        let Some(codebook) = self.codebook.as_ref().filter(|codebook| codebook.dimensions() == dimensions) else { return Ok(()) };
+        let Some(codebook) = self.codebook.as_ref().filter(|codebook| codebook.dimensions() == dimensions)
+        else {
+            return Ok(());
+        };
         if let Some(vector) = normalised(vector) {
             let code = code_bytes(&codebook.code(&vector));
-            self.transaction.prepare_cached("INSERT OR REPLACE INTO openclaw_codes VALUES (?1, ?2)")?.execute(params![document, code])?;
+            self.transaction
+                .prepare_cached("INSERT OR REPLACE INTO openclaw_codes VALUES (?1, ?2)")?
+                .execute(params![document, code])?;
         }
         Ok(())
     }
 
     /// Stores the answer of an embedder for a document that waits for it, for both programs, and remembers it.
-    pub(crate) fn put_embedding(&mut self, document: i64, hash: &str, vector: &[f32], is_remembered: bool) -> Result<(), StoreError> {
+    pub(crate) fn put_embedding(
+        &mut self,
+        document: i64,
+        hash: &str,
+        vector: &[f32],
+        is_remembered: bool,
+    ) -> Result<(), StoreError> {
         self.has_changed = true;
         if self.is_shared() {
             let sql = "UPDATE chunks SET embedding = ?2, updated_at = ?3
                 WHERE rowid = (SELECT chunk FROM openclaw_docs WHERE doc = ?1 AND words >= 0)";
-            self.transaction.prepare_cached(sql)?.execute(params![document, cache::to_json(vector), self.now])?;
+            self.transaction.prepare_cached(sql)?.execute(params![
+                document,
+                cache::to_json(vector),
+                self.now
+            ])?;
         }
         if is_remembered {
             let form = if self.is_shared() { Form::Shared } else { Form::Own };
             cache::put(&self.transaction, &self.meta, hash, vector, self.now, form)?;
         }
         // The chunk may have gone while its text was on the way.
-        let mut row = self.transaction.prepare_cached("UPDATE openclaw_docs SET revision = ?2 WHERE doc = ?1 AND words >= 0")?;
+        let mut row = self
+            .transaction
+            .prepare_cached("UPDATE openclaw_docs SET revision = ?2 WHERE doc = ?1 AND words >= 0")?;
         let is_live = row.execute(params![document, self.counters.revision + 1])? > 0;
         drop(row);
-        self.transaction.prepare_cached("DELETE FROM openclaw_pending WHERE doc = ?1")?.execute([document])?;
+        self.transaction
+            .prepare_cached("DELETE FROM openclaw_pending WHERE doc = ?1")?
+            .execute([document])?;
         if is_live { self.put_vector(document, vector) } else { Ok(()) }
     }
 
     /// Records that a document could not be embedded.
     pub(crate) fn count_failure(&mut self, document: i64) -> Result<(), StoreError> {
         self.has_changed = true;
-        self.transaction.prepare_cached("UPDATE openclaw_pending SET failures = failures + 1 WHERE doc = ?1")?.execute([document])?;
+        self.transaction
+            .prepare_cached("UPDATE openclaw_pending SET failures = failures + 1 WHERE doc = ?1")?
+            .execute([document])?;
         Ok(())
     }
 
     /// Merges segments of one size, once. Returns whether there were any.
     pub(crate) fn merge_segments(&mut self) -> Result<bool, StoreError> {
-        let Some(together) = segments::to_merge(&segments::list(&self.transaction)?) else { return Ok(false) };
+        let Some(together) = segments::to_merge(&segments::list(&self.transaction)?) else {
+            return Ok(false);
+        };
         let live = live_documents(&self.transaction)?;
-        segments::merge(&self.transaction, &together, self.counters.next_segment, |document| live.contains(&i64::from(document)))?;
+        segments::merge(&self.transaction, &together, self.counters.next_segment, |document| {
+            live.contains(&i64::from(document))
+        })?;
         self.counters.next_segment += 1;
         self.has_changed = true;
         self.forget_ended()?;
@@ -405,9 +478,12 @@ impl<'c> IndexWriter<'c> {
 
     /// Merges all segments, so that no term is left that only texts had which are no more.
     pub(crate) fn merge_all_segments(&mut self) -> Result<(), StoreError> {
-        let together: Vec<i64> = segments::list(&self.transaction)?.into_iter().map(|(segment, _)| segment).collect();
+        let together: Vec<i64> =
+            segments::list(&self.transaction)?.into_iter().map(|(segment, _)| segment).collect();
         let live = live_documents(&self.transaction)?;
-        segments::merge(&self.transaction, &together, self.counters.next_segment, |document| live.contains(&i64::from(document)))?;
+        segments::merge(&self.transaction, &together, self.counters.next_segment, |document| {
+            live.contains(&i64::from(document))
+        })?;
         self.counters.next_segment += 1;
         self.has_changed = true;
         Ok(())
@@ -415,7 +491,9 @@ impl<'c> IndexWriter<'c> {
 
     /// Forgets documents that are no more, when there are many. Searches read the index anew then.
     fn forget_ended(&mut self) -> Result<(), StoreError> {
-        let ended: i64 = self.transaction.query_row("SELECT count(*) FROM openclaw_docs WHERE words < 0", [], |row| row.get(0))?;
+        let ended: i64 =
+            self.transaction
+                .query_row("SELECT count(*) FROM openclaw_docs WHERE words < 0", [], |row| row.get(0))?;
         if ended > MOST_ENDED {
             self.transaction.execute("DELETE FROM openclaw_docs WHERE words < 0", [])?;
             self.counters.epoch += 1;
@@ -426,7 +504,8 @@ impl<'c> IndexWriter<'c> {
     /// Makes codes anew around the mean of the vectors, when there are many more of them than the last time. Returns
     /// whether it did.
     pub(crate) fn renew_codes(&mut self) -> Result<bool, StoreError> {
-        let count: i64 = self.transaction.query_row("SELECT count(*) FROM openclaw_codes", [], |row| row.get(0))?;
+        let count: i64 =
+            self.transaction.query_row("SELECT count(*) FROM openclaw_codes", [], |row| row.get(0))?;
         let before = counters::number(&self.transaction, "centre_count")?.unwrap_or_default();
         let Some(dimensions) = self.codebook.as_ref().map(Codebook::dimensions) else { return Ok(false) };
         if count < CENTRE_FROM || count < before.saturating_mul(4) {
@@ -444,8 +523,10 @@ impl<'c> IndexWriter<'c> {
             }
         }
         let mut values = Vec::new();
-        let mut read = self.transaction.prepare_cached("SELECT vector FROM openclaw_vectors WHERE doc = ?1")?;
-        let mut write = self.transaction.prepare_cached("UPDATE openclaw_codes SET code = ?2 WHERE doc = ?1")?;
+        let mut read =
+            self.transaction.prepare_cached("SELECT vector FROM openclaw_vectors WHERE doc = ?1")?;
+        let mut write =
+            self.transaction.prepare_cached("UPDATE openclaw_codes SET code = ?2 WHERE doc = ?1")?;
         for document in documents {
             let bytes: Option<Vec<u8>> = read.query_row([document], |row| row.get(0)).optional()?;
             read_vector(&bytes.unwrap_or_default(), &mut values);
@@ -616,8 +697,10 @@ impl IndexWriter<'_> {
         }
         for (row, id) in chunks {
             let sql = "SELECT text, embedding, model FROM chunks WHERE rowid = ?1";
-            let (text, embedding, of): (String, String, String) =
-                self.transaction.prepare_cached(sql)?.query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let (text, embedding, of): (String, String, String) = self
+                .transaction
+                .prepare_cached(sql)?
+                .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             let document = self.add_document(*row, id, places.get(id).copied(), &text)?;
             let vector = cache::from_json(&embedding).filter(|_| model == Some(of.as_str()));
             match vector {

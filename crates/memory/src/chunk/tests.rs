@@ -5,11 +5,17 @@ use super::*;
 use crate::tests::golden;
 
 fn cut_into(content: &str, tokens: usize, overlap: usize) -> Vec<(u32, u32, String)> {
-    chunks(content, Chunking { tokens, overlap }).into_iter().map(|chunk| (chunk.start_line, chunk.end_line, chunk.text)).collect()
+    chunks(content, Chunking { tokens, overlap })
+        .into_iter()
+        .map(|chunk| (chunk.start_line, chunk.end_line, chunk.text))
+        .collect()
 }
 
 fn shape(content: &str, tokens: usize, overlap: usize) -> Vec<(u32, u32, usize)> {
-    cut_into(content, tokens, overlap).iter().map(|(start, end, text)| (*start, *end, text.encode_utf16().count())).collect()
+    cut_into(content, tokens, overlap)
+        .iter()
+        .map(|(start, end, text)| (*start, *end, text.encode_utf16().count()))
+        .collect()
 }
 
 /// Cases in which OpenClaw 2026.2.9 is wrong; [`mends_what_2026_2_9_does_wrong`] has what is right.
@@ -67,12 +73,7 @@ fn no_chunk_of_han_characters_is_above_the_tokens_of_the_model() {
 }
 
 fn texts() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "[a-z \n]{0,400}",
-        "[a-z中文😀é\r\n]{0,300}",
-        "(x{0,120}\n){0,6}",
-        any::<String>(),
-    ]
+    prop_oneof!["[a-z \n]{0,400}", "[a-z中文😀é\r\n]{0,300}", "(x{0,120}\n){0,6}", any::<String>(),]
 }
 
 proptest! {

@@ -19,7 +19,12 @@ fn finds_the_files_of_the_recorded_corpus() {
     for (path, text) in corpus["files"].as_object().unwrap() {
         write(&dir.path().join(path), text.as_str().unwrap());
     }
-    let expect: Vec<&str> = corpus["expected_indexed_files"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+    let expect: Vec<&str> = corpus["expected_indexed_files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|path| path.as_str().unwrap())
+        .collect();
     let mut found = found(&Roots::new(dir.path(), &["notes".to_owned()]));
     found.sort();
     assert_eq!(found, expect);
@@ -42,7 +47,13 @@ fn follows_no_link_enters_no_ignored_directory_and_finds_each_file_once() {
     let roots = Roots::new(&ws, &extra);
     assert_eq!(found(&roots), ["memory/a.md", "../team/team.md"]);
     let scan = roots.scan();
-    assert_eq!(scan.issues, ["../team/big.md is larger than 2 MiB and not indexed", "additional memory path missing (../missing)"]);
+    assert_eq!(
+        scan.issues,
+        [
+            "../team/big.md is larger than 2 MiB and not indexed",
+            "additional memory path missing (../missing)"
+        ]
+    );
     assert!(scan.is_gone("memory/gone.md"));
 }
 
@@ -61,7 +72,10 @@ fn a_pipe_is_not_waited_for() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let roots = Roots::new(dir.path(), &[]);
     assert_eq!(found(&roots), ["memory/a.md"]);
-    assert_eq!(roots.readable("memory/pipe.md").unwrap().open().unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(
+        roots.readable("memory/pipe.md").unwrap().open().unwrap_err().kind(),
+        io::ErrorKind::InvalidInput
+    );
 }
 
 #[test]

@@ -46,14 +46,22 @@ fn weights_pools_and_merged_lists_are_those_recorded() {
         let max = number(&row["maxResults"]);
         // The number of results is whole here; fractions are cut where arguments are read.
         if max.fract() == 0.0 {
-            assert_eq!(compat_pool(max as usize, number(&row["multiplier"]) as usize), number(&row["out"]) as usize);
+            assert_eq!(
+                compat_pool(max as usize, number(&row["multiplier"]) as usize),
+                number(&row["out"]) as usize
+            );
         }
     }
     for row in ranking["merge"].as_array().unwrap() {
         let id = |pair: &Value| i64::from(pair[0].as_str().unwrap().as_bytes()[0]);
-        let vectors: Vec<_> = row["vector"].as_array().unwrap().iter()
-            .map(|pair| VectorCandidate { row: id(pair), cosine: number(&pair[1]) as f32 }).collect();
-        let keywords: Vec<_> = row["keyword"].as_array().unwrap().iter().map(|pair| (id(pair), number(&pair[1]))).collect();
+        let vectors: Vec<_> = row["vector"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|pair| VectorCandidate { row: id(pair), cosine: number(&pair[1]) as f32 })
+            .collect();
+        let keywords: Vec<_> =
+            row["keyword"].as_array().unwrap().iter().map(|pair| (id(pair), number(&pair[1]))).collect();
         let merged = compat_merge(&vectors, &keywords, &hybrid(number(&row["w"][0]), number(&row["w"][1])));
         let expect = row["out"].as_array().unwrap();
         assert_eq!(merged.len(), expect.len());
@@ -82,12 +90,21 @@ fn diversity_is_as_recorded() {
     let mmr = &golden("memory-ranking.json")["mmr"];
     let id = |value: &Value| i64::from(value.as_str().unwrap().as_bytes()[0]);
     let items = mmr["items"].as_array().unwrap();
-    let texts = items.iter().map(|item| (id(&item["id"]), item["snippet"].as_str().unwrap().to_owned())).collect();
-    let ranked: Vec<_> = items.iter()
-        .map(|item| Scored { row: id(&item["id"]), score: number(&item["score"]), cosine: None, text: None, is_backed: false })
+    let texts =
+        items.iter().map(|item| (id(&item["id"]), item["snippet"].as_str().unwrap().to_owned())).collect();
+    let ranked: Vec<_> = items
+        .iter()
+        .map(|item| Scored {
+            row: id(&item["id"]),
+            score: number(&item["score"]),
+            cosine: None,
+            text: None,
+            is_backed: false,
+        })
         .collect();
     let order: Vec<i64> = diversify(&ranked, &texts, 0.7).iter().map(|scored| scored.row).collect();
-    let expect: Vec<i64> = mmr["selection_order_with_mmr_score"].as_array().unwrap().iter().map(|pair| id(&pair[0])).collect();
+    let expect: Vec<i64> =
+        mmr["selection_order_with_mmr_score"].as_array().unwrap().iter().map(|pair| id(&pair[0])).collect();
     assert_eq!(order, expect);
     for row in golden("memory-text.json")["jaccard_later_upstream"].as_array().unwrap() {
         let tokens = |index: usize| text_tokens(row[index].as_str().unwrap());
@@ -110,7 +127,12 @@ fn rows(selection: &Selection) -> Vec<i64> {
 
 #[test]
 fn keyword_hits_fill_free_places_and_displace_nothing() {
-    let ranked = [scored(1, 0.6, None, false), scored(2, 0.3, Some(0.4), true), scored(3, 0.2, Some(0.9), true), scored(4, 0.1, None, false)];
+    let ranked = [
+        scored(1, 0.6, None, false),
+        scored(2, 0.3, Some(0.4), true),
+        scored(3, 0.2, Some(0.9), true),
+        scored(4, 0.1, None, false),
+    ];
     let three = select(&ranked, 3, 0.35, apart);
     assert_eq!((rows(&three), three.is_confident), (vec![1, 3, 2], true));
     assert_eq!(rows(&select(&ranked, 1, 0.35, apart)), [1]);
@@ -140,7 +162,11 @@ fn keywords_alone_are_not_weighted() {
 
 #[test]
 fn fused_ranks_give_the_first_of_both_lists_the_score_one() {
-    let settings = HybridSettings { fusion: Fusion::ReciprocalRank, scoring: Scoring::Corrected, ..HybridSettings::default() };
+    let settings = HybridSettings {
+        fusion: Fusion::ReciprocalRank,
+        scoring: Scoring::Corrected,
+        ..HybridSettings::default()
+    };
     let vectors = [VectorCandidate { row: 1, cosine: 0.2 }, VectorCandidate { row: 2, cosine: 0.1 }];
     let keywords = [TextCandidate { row: 1, weight: 1.0, share: 1.0 }];
     let merged = merge(VectorLeg::Searched(&vectors), &keywords, &settings);

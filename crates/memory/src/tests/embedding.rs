@@ -5,7 +5,11 @@ use crate::SearchMode;
 
 #[tokio::test]
 async fn answers_that_make_no_sense_leave_keywords_and_a_reason() {
-    for behaviour in [Behaviour::OneLess, Behaviour::NotNumbers, Behaviour::Fails(EmbedError::Unauthorized { message: "401 bad key".into() })] {
+    for behaviour in [
+        Behaviour::OneLess,
+        Behaviour::NotNumbers,
+        Behaviour::Fails(EmbedError::Unauthorized { message: "401 bad key".into() }),
+    ] {
         let place = Place::corpus();
         let embedder = FakeEmbedder::new();
         embedder.behave(behaviour.clone());
@@ -79,9 +83,19 @@ async fn a_model_that_fails_leaves_the_rows_and_no_file_behind() {
     memory.set_embedder(Some(other));
     let report = sync(&memory).await;
     assert!(report.embed_error.is_some());
-    assert_eq!((count(&place.store(), "files"), count(&place.store(), "chunks"), count(&place.store(), "chunks_fts")), (6, 13, 13));
+    assert_eq!(
+        (
+            count(&place.store(), "files"),
+            count(&place.store(), "chunks"),
+            count(&place.store(), "chunks_fts")
+        ),
+        (6, 13, 13)
+    );
     assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
-    let left = std::fs::read_dir(place.store().parent().unwrap()).unwrap().filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().contains(".tmp-")).count();
+    let left = std::fs::read_dir(place.store().parent().unwrap())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().contains(".tmp-"))
+        .count();
     assert_eq!(left, 0);
 }
 
@@ -95,6 +109,18 @@ async fn an_index_without_an_embedder_gets_vectors_when_there_is_one() {
     assert_eq!(sync(&memory).await.pending, 0);
     assert_eq!(embedder.counts().1, 13);
     assert_eq!(find(&memory, "apple trees").await.mode, SearchMode::Hybrid);
+}
+
+#[tokio::test]
+async fn vectors_that_were_switched_off_are_made_when_they_are_wanted() {
+    let place = Place::corpus();
+    let embedder = FakeEmbedder::new();
+    for (vectors, texts, mode) in [(false, 0, SearchMode::Keyword), (true, 13, SearchMode::Hybrid)] {
+        let memory = open_with(MemorySettings { vectors, ..place.settings() }, Some(embedder.clone()));
+        assert_eq!(sync(&memory).await.pending, 0);
+        assert_eq!((embedder.counts().1, find(&memory, "apple trees").await.mode), (texts, mode));
+        memory.close().await;
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,13 @@ async fn our_tables_can_be_dropped_at_any_time() {
     let before = best(&memory).await;
     memory.close().await;
     let asked = embedder.counts();
-    for tables in [crate::db::OUR_TABLE_NAMES, &["openclaw_docs"], &["openclaw_terms", "openclaw_segments"], &["openclaw_meta"], &["openclaw_vectors", "openclaw_codes"]] {
+    for tables in [
+        crate::db::OUR_TABLE_NAMES,
+        &["openclaw_docs"],
+        &["openclaw_terms", "openclaw_segments"],
+        &["openclaw_meta"],
+        &["openclaw_vectors", "openclaw_codes"],
+    ] {
         let db = open_file(&place.store());
         tables.iter().for_each(|table| db.execute_batch(&format!("DROP TABLE {table}")).unwrap());
         drop(db);
@@ -40,7 +46,8 @@ fn write_as_2026_2_9(place: &Place, path: &str, text: &str) {
     place.write(path, text);
     let db = open_file(&place.store());
     let model = "fake-embed-64";
-    db.execute("DELETE FROM chunks_fts WHERE path = ?1 AND source = 'memory' AND model = ?2", [path, model]).unwrap();
+    db.execute("DELETE FROM chunks_fts WHERE path = ?1 AND source = 'memory' AND model = ?2", [path, model])
+        .unwrap();
     db.execute("DELETE FROM chunks WHERE path = ?1 AND source = 'memory'", [path]).unwrap();
     let hash = crate::chunk::sha256_hex(text.as_bytes());
     let lines = u32::try_from(text.split('\n').count()).unwrap();
@@ -64,7 +71,10 @@ async fn what_another_program_indexed_is_taken_over_without_asking_the_provider(
     write_as_2026_2_9(&place, "notes/team.md", "No password any more, but a narwhal.");
     let report = sync(&memory).await;
     assert_eq!((report.indexed, report.reindexed), (0, None));
-    assert_eq!((paths(&memory, "walrus").await, paths(&memory, "narwhal").await), (vec!["memory/new.md".into()], vec!["notes/team.md".into()]));
+    assert_eq!(
+        (paths(&memory, "walrus").await, paths(&memory, "narwhal").await),
+        (vec!["memory/new.md".into()], vec!["notes/team.md".into()])
+    );
     assert!(!paths(&memory, "rotates monthly password").await.contains(&"MEMORY.md".to_owned()));
     assert_eq!(find(&memory, "A walrus visits the garden.").await.hits[0].score, {
         let hybrid = crate::settings::HybridSettings::default().weights();
@@ -76,7 +86,9 @@ async fn what_another_program_indexed_is_taken_over_without_asking_the_provider(
     place.write("memory/new.md", "A seal visits the garden.");
     assert_eq!(sync(&memory).await.indexed, 1);
     assert!(paths(&memory, "walrus").await.is_empty());
-    let fts: i64 = open_file(&place.store()).query_row("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'walrus'", [], |row| row.get(0)).unwrap();
+    let fts: i64 = open_file(&place.store())
+        .query_row("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'walrus'", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(fts, 0);
 }
 
@@ -84,7 +96,9 @@ async fn what_another_program_indexed_is_taken_over_without_asking_the_provider(
 async fn an_index_that_only_the_other_program_wrote_is_used_as_it_is() {
     let (place, embedder) = indexed().await;
     let db = open_file(&place.store());
-    crate::db::OUR_TABLE_NAMES.iter().for_each(|table| db.execute_batch(&format!("DROP TABLE {table}")).unwrap());
+    crate::db::OUR_TABLE_NAMES
+        .iter()
+        .for_each(|table| db.execute_batch(&format!("DROP TABLE {table}")).unwrap());
     db.pragma_update(None, "journal_mode", "DELETE").unwrap();
     drop(db);
     let memory = place.open(Some(embedder.clone()));
@@ -99,7 +113,8 @@ async fn an_index_that_only_the_other_program_wrote_is_used_as_it_is() {
 
 #[tokio::test]
 async fn a_damaged_file_is_moved_aside_and_built_anew() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
         ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
         ("a flipped page", |bytes| bytes[4_096..12_288].iter_mut().for_each(|byte| *byte ^= 0xFF)),
         ("no index", |bytes| *bytes = b"hello world, this is no index".repeat(500)),
@@ -167,13 +182,23 @@ async fn above_the_limit_vectors_are_kept_in_our_form_alone() {
     let mut writer = crate::writer::IndexWriter::begin(&connection, &meta, true).unwrap();
     writer.set_meta(&meta).unwrap();
     let chunks = (0..u32::try_from(crate::writer::MOST_SHARED).unwrap() + 5)
-        .map(|line| crate::chunk::Chunk { start_line: line, end_line: line, text: format!("n{line}") }).collect();
-    let file = crate::writer::IndexedFile { path: "memory/a.md", source: crate::Source::Memory, hash: "h".into(), stat: Default::default(), chunks };
+        .map(|line| crate::chunk::Chunk { start_line: line, end_line: line, text: format!("n{line}") })
+        .collect();
+    let file = crate::writer::IndexedFile {
+        path: "memory/a.md",
+        source: crate::Source::Memory,
+        hash: "h".into(),
+        stat: Default::default(),
+        chunks,
+    };
     writer.put_file(&file, crate::writer::Rewrite::Changed).unwrap();
     writer.put_embedding(3, "h3", &[1.0, 0.0], true).unwrap();
     writer.commit().unwrap();
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(number("SELECT count(*) FROM chunks WHERE embedding <> '[]'"), 0);
     assert_eq!(number("SELECT count(*) FROM openclaw_vectors"), 1);
-    assert_eq!((number("SELECT count(*) FROM embedding_cache"), number("SELECT count(*) FROM openclaw_cache")), (0, 1));
+    assert_eq!(
+        (number("SELECT count(*) FROM embedding_cache"), number("SELECT count(*) FROM openclaw_cache")),
+        (0, 1)
+    );
 }

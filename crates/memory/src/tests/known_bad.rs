@@ -28,10 +28,17 @@ async fn b02_every_script_is_found_without_vectors() {
     let memory = place.open(None);
     sync(&memory).await;
     let rows = [
-        ("会议记录", "memory/2026-01-29.md"), ("会议", "memory/2026-01-29.md"), ("评", "memory/2026-01-29.md"),
-        ("Встреча с Олегом", "memory/2026-01-29.md"), ("デプロイ手順", "memory/scripts.md"), ("전략", "memory/scripts.md"),
-        ("ประชุม", "memory/scripts.md"), ("συναντηση", "memory/scripts.md"), ("اجتماع", "memory/scripts.md"),
-        ("gen-itgc", "memory/scripts.md"), ("MEMORY metric UNITS", "MEMORY.md"),
+        ("会议记录", "memory/2026-01-29.md"),
+        ("会议", "memory/2026-01-29.md"),
+        ("评", "memory/2026-01-29.md"),
+        ("Встреча с Олегом", "memory/2026-01-29.md"),
+        ("デプロイ手順", "memory/scripts.md"),
+        ("전략", "memory/scripts.md"),
+        ("ประชุม", "memory/scripts.md"),
+        ("συναντηση", "memory/scripts.md"),
+        ("اجتماع", "memory/scripts.md"),
+        ("gen-itgc", "memory/scripts.md"),
+        ("MEMORY metric UNITS", "MEMORY.md"),
     ];
     for (query, path) in rows {
         assert_eq!(paths(&memory, query).await.first().map(String::as_str), Some(path), "{query}");
@@ -73,7 +80,11 @@ async fn b05_a_dead_provider_costs_a_warning() {
     let embedder = FakeEmbedder::new();
     let memory = place.open(Some(embedder.clone()));
     sync(&memory).await;
-    for behaviour in [Behaviour::Silent, Behaviour::Fails(EmbedError::Unauthorized { message: "bad key".into() }), Behaviour::NotNumbers] {
+    for behaviour in [
+        Behaviour::Silent,
+        Behaviour::Fails(EmbedError::Unauthorized { message: "bad key".into() }),
+        Behaviour::NotNumbers,
+    ] {
         embedder.behave(behaviour);
         let started = Instant::now();
         let answer = find(&memory, "apple trees").await;
@@ -101,12 +112,19 @@ struct FakeTranscripts(Mutex<Vec<(String, String)>>);
 impl Transcripts for FakeTranscripts {
     fn list(&self) -> io::Result<Vec<TranscriptFile>> {
         let files = self.0.lock();
-        Ok(files.iter().map(|(name, text)| TranscriptFile { name: name.clone(), size: text.len() as u64, modified: 7 }).collect())
+        Ok(files
+            .iter()
+            .map(|(name, text)| TranscriptFile { name: name.clone(), size: text.len() as u64, modified: 7 })
+            .collect())
     }
 
     fn read(&self, name: &str) -> io::Result<String> {
         let files = self.0.lock();
-        files.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone()).ok_or(io::ErrorKind::NotFound.into())
+        files
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, text)| text.clone())
+            .ok_or(io::ErrorKind::NotFound.into())
     }
 
     fn redact(&self, text: &str) -> String {
@@ -118,7 +136,8 @@ impl Transcripts for FakeTranscripts {
 async fn b07_b08_transcripts_are_indexed_at_the_first_start_and_hold_no_secret() {
     let place = Place::corpus();
     let transcripts = Arc::new(FakeTranscripts::default());
-    let said = r#"{"type":"message","message":{"role":"user","content":"the telescope key is sk-verysecret"}}"#;
+    let said =
+        r#"{"type":"message","message":{"role":"user","content":"the telescope key is sk-verysecret"}}"#;
     transcripts.0.lock().push(("1.jsonl".into(), said.into()));
     let mut settings = place.settings();
     settings.sessions = true;
@@ -128,7 +147,10 @@ async fn b07_b08_transcripts_are_indexed_at_the_first_start_and_hold_no_secret()
     transcripts.0.lock().push(("2.jsonl".into(), said.replace("telescope", "microscope")));
     sync(&memory).await;
     assert_eq!(paths(&memory, "microscope").await, ["sessions/2.jsonl"]);
-    assert_eq!(memory.status().await.unwrap().sources.iter().map(|source| source.files).collect::<Vec<_>>(), [6, 2]);
+    assert_eq!(
+        memory.status().await.unwrap().sources.iter().map(|source| source.files).collect::<Vec<_>>(),
+        [6, 2]
+    );
     memory.close().await;
     for suffix in ["", "-wal"] {
         let bytes = std::fs::read(format!("{}{suffix}", place.store().display())).unwrap_or_default();
@@ -152,8 +174,88 @@ async fn b09_a_reindex_elsewhere_is_seen_by_the_next_search() {
     assert_eq!(force(&command).await.error, None);
     command.close().await;
     assert_eq!(paths(&gateway, "hippopotamus").await[0], "memory/zoo.md");
-    let left: Vec<_> = std::fs::read_dir(place.store().parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = std::fs::read_dir(place.store().parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert!(left.iter().all(|name| !name.to_str().unwrap().contains("tmp")), "{left:?}");
+}
+
+/// Set for the process that [`b10_a_killed_process_leaves_an_index_that_goes_on`] kills: the directory that it works in.
+const KILLED_IN: &str = "OPENCLAW_TEST_MEMORY_KILLED_IN";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b10_process_that_is_killed() {
+    let Some(directory) = std::env::var_os(KILLED_IN) else { return };
+    let workspace = PathBuf::from(directory).join("ws");
+    let store = workspace.with_file_name("state").join("main.sqlite");
+    let settings = MemorySettings {
+        sync: SyncSettings { watch: false, ..SyncSettings::default() },
+        ..MemorySettings::new(&workspace, &store)
+    };
+    let embedder = FakeEmbedder::new();
+    let memory = open_with(settings, Some(embedder));
+    for round in 0_u64.. {
+        for file in 0..20 {
+            let text: String = (0..30)
+                .map(|line| format!("round {} file {file} line {line} of words\n", round + file % 3))
+                .collect();
+            let _ = std::fs::write(workspace.join(format!("memory/{file}.md")), text);
+        }
+        if round % 3 == 2 {
+            force(&memory).await
+        } else {
+            sync(&memory).await
+        };
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b10_a_killed_process_leaves_an_index_that_goes_on() {
+    let kills: u64 =
+        std::env::var("OPENCLAW_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25);
+    let place = Place::corpus();
+    let store = place.dir.path().join("state/main.sqlite");
+    let settings = MemorySettings { store: store.clone(), extra_paths: Vec::new(), ..place.settings() };
+    for kill in 0..kills {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "tests::known_bad::b10_process_that_is_killed", "--nocapture"])
+            .env(KILLED_IN, place.dir.path());
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(20 + kill * 7_919 % 230)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let known: std::collections::HashSet<String> =
+            if store.exists() { hashes(&store) } else { Default::default() };
+        let embedder = FakeEmbedder::new();
+        let memory = open_with(settings.clone(), Some(embedder.clone()));
+        let report = sync(&memory).await;
+        assert_eq!((report.error, report.pending), (None, 0), "kill {kill}");
+        assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md", "kill {kill}");
+        memory.close().await;
+        // What was embedded before is not embedded again.
+        let new = hashes(&store).difference(&known).count();
+        assert!(embedder.counts().1 <= new, "kill {kill}: {:?} for {new}", embedder.counts());
+        let state: String =
+            open_file(&store).query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(state, "ok", "kill {kill}");
+        let sql = "SELECT count(*) FROM chunks c LEFT JOIN files f ON f.path = c.path WHERE f.path IS NULL";
+        assert_eq!(
+            open_file(&store).query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(),
+            0,
+            "kill {kill}"
+        );
+        assert_eq!(count(&store, "chunks"), count(&store, "chunks_fts"), "kill {kill}");
+    }
+}
+
+/// Hashes of the texts whose vectors an index remembers.
+fn hashes(store: &Path) -> std::collections::HashSet<String> {
+    let db = open_file(store);
+    let Ok(mut rows) = db.prepare("SELECT hash FROM embedding_cache") else { return Default::default() };
+    rows.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,7 +266,11 @@ async fn b11_changes_during_a_sync_are_indexed_afterwards() {
         let workspace = place.workspace();
         std::thread::spawn(move || {
             for number in 0..200 {
-                std::fs::write(workspace.join(format!("memory/note{number}.md")), format!("unique{number} note")).unwrap();
+                std::fs::write(
+                    workspace.join(format!("memory/note{number}.md")),
+                    format!("unique{number} note"),
+                )
+                .unwrap();
             }
         })
     };
@@ -208,7 +314,11 @@ async fn b15_the_first_hit_does_not_depend_on_the_number() {
     sync(&memory).await;
     for query in ["backups", "status code 592", "apple trees", "machine"] {
         let first = async |max_results| {
-            let request = SearchRequest { query: query.into(), max_results: Some(max_results), ..SearchRequest::default() };
+            let request = SearchRequest {
+                query: query.into(),
+                max_results: Some(max_results),
+                ..SearchRequest::default()
+            };
             memory.search(&request).await.unwrap().hits.into_iter().next()
         };
         assert_eq!(first(1).await, first(10).await, "{query}");
@@ -249,11 +359,16 @@ async fn b20_status_writes_nothing() {
     assert_eq!(status.sources[0].total_files, Some(6));
     sync(&memory).await;
     memory.close().await;
-    let state = || (std::fs::read(place.store()).unwrap(), std::fs::metadata(place.store()).unwrap().modified().unwrap());
+    let state = || {
+        (std::fs::read(place.store()).unwrap(), std::fs::metadata(place.store()).unwrap().modified().unwrap())
+    };
     let before = state();
     let memory = place.open(Some(FakeEmbedder::new()));
     let status = memory.status().await.unwrap();
-    assert_eq!((status.files, status.chunks, status.dirty, status.vectors, status.cache_entries), (6, 13, false, 13, 13));
+    assert_eq!(
+        (status.files, status.chunks, status.dirty, status.vectors, status.cache_entries),
+        (6, 13, false, 13, 13)
+    );
     place.write("memory/2026-01-28.md", "changed");
     assert!(memory.status().await.unwrap().dirty);
     memory.close().await;

@@ -19,16 +19,30 @@ async fn the_corpus_makes_the_recorded_rows() {
             assert_eq!(value, &chunk[key]);
         }
     }
-    assert_eq!((count(&place.store(), "chunks"), count(&place.store(), "chunks_fts"), count(&place.store(), "embedding_cache")), (13, 13, 13));
+    assert_eq!(
+        (
+            count(&place.store(), "chunks"),
+            count(&place.store(), "chunks_fts"),
+            count(&place.store(), "embedding_cache")
+        ),
+        (13, 13, 13)
+    );
     let schema = golden("memory-schema.json");
     let meta: String = db.query_row("SELECT value FROM meta", [], |row| row.get(0)).unwrap();
     assert_eq!(meta, schema["meta"][0]["value"].as_str().unwrap());
     for file in schema["files_rows"].as_array().unwrap() {
-        let (hash, size): (String, i64) =
-            db.query_row("SELECT hash, size FROM files WHERE path = ?1", [file["path"].as_str().unwrap()], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let (hash, size): (String, i64) = db
+            .query_row(
+                "SELECT hash, size FROM files WHERE path = ?1",
+                [file["path"].as_str().unwrap()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .unwrap();
         assert_eq!((hash.as_str(), size), (file["hash"].as_str().unwrap(), file["size"].as_i64().unwrap()));
     }
-    let embedding: String = db.query_row("SELECT embedding FROM chunks WHERE path = 'notes/team.md'", [], |row| row.get(0)).unwrap();
+    let embedding: String = db
+        .query_row("SELECT embedding FROM chunks WHERE path = 'notes/team.md'", [], |row| row.get(0))
+        .unwrap();
     assert!(embedding.starts_with('[') && !embedding.contains('.'), "{embedding}");
 }
 
@@ -73,19 +87,32 @@ async fn compat_scoring_finds_what_is_recorded() {
             };
             let hits = memory.search(&request).await.unwrap().hits;
             // An empty vector has no direction: OpenClaw 2026.2.9 then gives every chunk the score 0, in any order.
-            let expect: Vec<&Value> = expect.as_array().unwrap().iter().filter(|hit| hit["score"].as_f64() != Some(0.0)).collect();
+            let expect: Vec<&Value> =
+                expect.as_array().unwrap().iter().filter(|hit| hit["score"].as_f64() != Some(0.0)).collect();
             let made: Vec<_> = hits.iter().filter(|hit| hit.score.abs() > 1e-9).collect();
             assert_eq!(made.len(), expect.len(), "{name} {query}: {made:#?} {expect:#?}");
             for (place, (hit, expect)) in made.iter().zip(&expect).enumerate() {
                 near(hit.score, expect["score"].as_f64().unwrap(), 1e-6);
                 // Hits of one score come in any order.
-                let is_tied = |other: usize| expect_at(&made, other).is_some_and(|score| (score - hit.score).abs() < 1e-6);
+                let is_tied = |other: usize| {
+                    expect_at(&made, other).is_some_and(|score| (score - hit.score).abs() < 1e-6)
+                };
                 if is_tied(place + 1) || place.checked_sub(1).is_some_and(is_tied) {
                     continue;
                 }
-                let shown = (hit.path.as_str(), u64::from(hit.start_line), u64::from(hit.end_line), hit.snippet.encode_utf16().count());
+                let shown = (
+                    hit.path.as_str(),
+                    u64::from(hit.start_line),
+                    u64::from(hit.end_line),
+                    hit.snippet.encode_utf16().count(),
+                );
                 let number = |key: &str| expect[key].as_u64().unwrap();
-                let recorded = (expect["path"].as_str().unwrap(), number("startLine"), number("endLine"), usize::try_from(number("snippetLength")).unwrap());
+                let recorded = (
+                    expect["path"].as_str().unwrap(),
+                    number("startLine"),
+                    number("endLine"),
+                    usize::try_from(number("snippetLength")).unwrap(),
+                );
                 assert_eq!(shown, recorded, "{name} {query}");
             }
         }
@@ -105,10 +132,18 @@ async fn cosines_are_those_recorded() {
     let memory = open_with(settings, Some(FakeEmbedder::new()));
     sync(&memory).await;
     for (query, case) in golden("memory-search.json")["per_query"].as_object().unwrap() {
-        let request = SearchRequest { query: query.clone(), max_results: Some(50), min_score: Some(-1.0), session: None };
+        let request = SearchRequest {
+            query: query.clone(),
+            max_results: Some(50),
+            min_score: Some(-1.0),
+            session: None,
+        };
         let hits = memory.search(&request).await.unwrap().hits;
         for expect in case["vector_all"].as_array().unwrap() {
-            let is_it = |hit: &&crate::Hit| hit.path == expect["path"].as_str().unwrap() && u64::from(hit.start_line) == expect["startLine"].as_u64().unwrap();
+            let is_it = |hit: &&crate::Hit| {
+                hit.path == expect["path"].as_str().unwrap()
+                    && u64::from(hit.start_line) == expect["startLine"].as_u64().unwrap()
+            };
             // Of chunks that overlap only the best is shown.
             if let Some(hit) = hits.iter().find(is_it) {
                 near(hit.score, expect["cosine"].as_f64().unwrap(), 1e-6);

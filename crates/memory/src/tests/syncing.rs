@@ -21,7 +21,13 @@ async fn only_what_has_changed_is_read_and_written() {
     assert!(state() == before);
     let memory = place.open(Some(embedder.clone()));
     let asked = embedder.counts().1;
-    place.write("memory/long-log.md", &format!("{}one more line\n", std::fs::read_to_string(place.workspace().join("memory/long-log.md")).unwrap()));
+    place.write(
+        "memory/long-log.md",
+        &format!(
+            "{}one more line\n",
+            std::fs::read_to_string(place.workspace().join("memory/long-log.md")).unwrap()
+        ),
+    );
     std::fs::remove_file(place.workspace().join("notes/team.md")).unwrap();
     let report = sync(&memory).await;
     assert_eq!((report.indexed, report.removed, report.unchanged), (1, 1, 4));
@@ -37,7 +43,10 @@ async fn a_workspace_that_is_gone_for_a_while_loses_nothing() {
     let aside = place.dir.path().join("aside");
     std::fs::rename(place.workspace(), &aside).unwrap();
     let report = sync(&memory).await;
-    assert_eq!((report.removed, report.issues.first().map(String::as_str)), (0, Some("workspace directory missing")));
+    assert_eq!(
+        (report.removed, report.issues.first().map(String::as_str)),
+        (0, Some("workspace directory missing"))
+    );
     std::fs::rename(&aside, place.workspace()).unwrap();
     assert_eq!(sync(&memory).await.removed, 0);
     assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
@@ -55,7 +64,17 @@ async fn strange_files_and_queries_are_borne() {
     assert_eq!((report.error, report.issues.len(), report.pending), (None, 1, 0));
     assert_eq!(paths(&memory, "walrus").await[0], "memory/nul.md");
     assert_eq!(paths(&memory, "needle").await[0], "memory/line.md");
-    for query in ["", "   ", "\"", "* AND NEAR(", "'; DROP TABLE chunks", "\0", &"a".repeat(1 << 20), &"слово ".repeat(100_000), "�"] {
+    for query in [
+        "",
+        "   ",
+        "\"",
+        "* AND NEAR(",
+        "'; DROP TABLE chunks",
+        "\0",
+        &"a".repeat(1 << 20),
+        &"слово ".repeat(100_000),
+        "�",
+    ] {
         memory.search(&SearchRequest { query: query.into(), ..SearchRequest::default() }).await.unwrap();
     }
 }
@@ -70,7 +89,10 @@ async fn what_is_forgotten_is_in_no_byte_of_the_file() {
     let entries = memory.forget_preview("vault zanzibarium7").await.unwrap();
     assert_eq!(entries.len(), 1);
     assert_eq!(memory.forget(entries).await.unwrap(), 1);
-    assert_eq!(std::fs::read_to_string(place.workspace().join("memory/private.md")).unwrap(), "- tea at five\n");
+    assert_eq!(
+        std::fs::read_to_string(place.workspace().join("memory/private.md")).unwrap(),
+        "- tea at five\n"
+    );
     assert!(paths(&memory, "zanzibarium7").await.is_empty());
     memory.close().await;
     let bytes = std::fs::read(place.store()).unwrap();
@@ -110,5 +132,8 @@ async fn memory_that_was_closed_says_so() {
     let memory = place.open(None);
     memory.close().await;
     let request = SyncRequest { force: false, until: SyncUntil::Searchable };
-    assert!(matches!(tokio::time::timeout(std::time::Duration::from_secs(5), memory.sync(request)).await, Ok(Err(crate::MemoryError::Closed))));
+    assert!(matches!(
+        tokio::time::timeout(std::time::Duration::from_secs(5), memory.sync(request)).await,
+        Ok(Err(crate::MemoryError::Closed))
+    ));
 }
