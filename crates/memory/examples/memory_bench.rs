@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p openclaw-memory --example memory_bench -- [chunks] [dimensions] [files]`
 
+#![allow(clippy::print_stdout, reason = "prints what it measured")]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -85,7 +87,9 @@ impl Words {
                 .filter_map(|place| HAN.get(rank.wrapping_mul(7 + place * 13) % HAN.len()))
                 .collect();
         }
-        format!("{}{}", ["ka", "lo", "mi", "ter", "ban", "su", "re", "do"][rank % 8], rank)
+        let syllable =
+            ["ka", "lo", "mi", "ter", "ban", "su", "re", "do"].get(rank % 8).copied().unwrap_or_default();
+        format!("{syllable}{rank}")
     }
 
     fn words(&mut self, count: usize) -> String {
@@ -174,8 +178,12 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
     let idle = resident_kib();
     let memory = Memory::open(settings.clone(), Some(embedder.clone()), None);
     let started = Instant::now();
-    let first =
-        memory.search(&SearchRequest { query: queries[0].clone(), ..SearchRequest::default() }).await?;
+    let first = memory
+        .search(&SearchRequest {
+            query: queries.first().cloned().unwrap_or_default(),
+            ..SearchRequest::default()
+        })
+        .await?;
     println!(
         "  first search after a start          {:?} ({} hits, {:?})",
         started.elapsed(),
