@@ -9,9 +9,9 @@ use crate::identity::IndexMeta;
 /// Remembered vectors that are removed at once.
 const REMOVED_AT_ONCE: i64 = 500;
 
-/// Where vectors are remembered.
+/// Table in which vectors are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum CacheForm {
     /// As JSON in the table of OpenClaw 2026.2.9, which reads them there.
     Shared,
     /// As bytes in a table of our own.
@@ -46,10 +46,10 @@ pub(crate) fn put(
     hash: &str,
     vector: &[f32],
     now: i64,
-    form: Form,
+    form: CacheForm,
 ) -> Result<(), StoreError> {
     match form {
-        Form::Shared => {
+        CacheForm::Shared => {
             let sql = "INSERT INTO embedding_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                 ON CONFLICT DO UPDATE SET embedding = excluded.embedding, dims = excluded.dims, updated_at = excluded.updated_at";
             let mut row = connection.prepare_cached(sql)?;
@@ -63,7 +63,7 @@ pub(crate) fn put(
                 now
             ])?;
         }
-        Form::Own => {
+        CacheForm::Own => {
             let sql = "INSERT INTO openclaw_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                 ON CONFLICT DO UPDATE SET vector = excluded.vector, updated_at = excluded.updated_at";
             let mut row = connection.prepare_cached(sql)?;
@@ -155,7 +155,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let connection = crate::db::open_for_writing(&dir.path().join("m.sqlite")).unwrap();
         let meta = IndexMeta::new(None, Chunking::default());
-        for (index, form) in [Form::Shared, Form::Own, Form::Shared, Form::Own].into_iter().enumerate() {
+        for (index, form) in
+            [CacheForm::Shared, CacheForm::Own, CacheForm::Shared, CacheForm::Own].into_iter().enumerate()
+        {
             put(&connection, &meta, &index.to_string(), &[1.0], i64::try_from(index).unwrap(), form).unwrap();
         }
         assert!(!prune(&connection, 4).unwrap());

@@ -56,7 +56,7 @@ pub struct Chunk {
     pub start_line: u32,
     /// Last line.
     pub end_line: u32,
-    /// What stands there.
+    /// Text of these lines.
     pub text: String,
 }
 
@@ -85,7 +85,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// A line, or a piece of one that is longer than a chunk may be.
 #[derive(Debug, Clone, Copy)]
-struct Segment<'a> {
+struct LinePiece<'a> {
     text: &'a str,
     /// Weight of `text`, see [`weight`].
     size: usize,
@@ -94,7 +94,7 @@ struct Segment<'a> {
     continues: bool,
 }
 
-impl<'a> Segment<'a> {
+impl<'a> LinePiece<'a> {
     /// Returns what the segment adds to a chunk behind other segments: its text and the newline before it.
     fn added(&self) -> usize {
         self.size + usize::from(!self.continues)
@@ -123,7 +123,7 @@ pub fn chunks(content: &str, chunking: Chunking) -> Vec<Chunk> {
     let chunking = chunking.resolved();
     let limit = chunking.limit();
     let mut done = Vec::new();
-    let mut current: Vec<Segment<'_>> = Vec::new();
+    let mut current: Vec<LinePiece<'_>> = Vec::new();
     // Counts a newline for every segment, as OpenClaw 2026.2.9 does when it decides whether a chunk is full.
     let mut size = 0;
     for (index, line) in content.split('\n').enumerate() {
@@ -146,7 +146,12 @@ pub fn chunks(content: &str, chunking: Chunking) -> Vec<Chunk> {
 
 /// Returns the segments of the chunk before that are repeated in front of `next`: whole ones until they make the
 /// overlap, fewer if the chunk would grow beyond its limit; one that is longer than the overlap gives its end alone.
-fn carried<'a>(before: &[Segment<'a>], next: &Segment<'a>, limit: usize, overlap: usize) -> Vec<Segment<'a>> {
+fn carried<'a>(
+    before: &[LinePiece<'a>],
+    next: &LinePiece<'a>,
+    limit: usize,
+    overlap: usize,
+) -> Vec<LinePiece<'a>> {
     let mut kept = Vec::new();
     let mut counted = 0;
     let Some(mut room) = limit.checked_sub(next.added()) else { return kept };
@@ -172,7 +177,7 @@ fn carried<'a>(before: &[Segment<'a>], next: &Segment<'a>, limit: usize, overlap
     kept
 }
 
-fn joined(segments: &[Segment<'_>]) -> Chunk {
+fn joined(segments: &[LinePiece<'_>]) -> Chunk {
     let mut text = String::with_capacity(segments.iter().map(|segment| segment.text.len() + 1).sum());
     for (index, segment) in segments.iter().enumerate() {
         if index > 0 && !segment.continues {
@@ -180,21 +185,21 @@ fn joined(segments: &[Segment<'_>]) -> Chunk {
         }
         text.push_str(segment.text);
     }
-    let line = |segment: Option<&Segment<'_>>| segment.map_or(1, |segment| segment.line);
+    let line = |segment: Option<&LinePiece<'_>>| segment.map_or(1, |segment| segment.line);
     Chunk { start_line: line(segments.first()), end_line: line(segments.last()), text }
 }
 
-fn segments(line: &str, number: u32, limit: usize) -> Vec<Segment<'_>> {
+fn segments(line: &str, number: u32, limit: usize) -> Vec<LinePiece<'_>> {
     let size = weight(line);
     if size <= limit {
-        return vec![Segment { text: line, size, line: number, continues: false }];
+        return vec![LinePiece { text: line, size, line: number, continues: false }];
     }
     let mut pieces = Vec::new();
     let mut rest = line;
     while !rest.is_empty() {
         let end = cut(rest, limit);
         let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        pieces.push(Segment {
+        pieces.push(LinePiece {
             text: piece,
             size: weight(piece),
             line: number,

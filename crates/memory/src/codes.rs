@@ -68,7 +68,7 @@ fn hadamard(values: &mut [f32]) {
     values.iter_mut().for_each(|value| *value *= scale);
 }
 
-/// How vectors of one index become codes.
+/// Rule by which vectors of one index become codes.
 #[derive(Debug, Clone)]
 pub(crate) struct Codebook {
     rotation: Rotation,

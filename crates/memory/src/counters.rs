@@ -23,7 +23,7 @@ pub(crate) struct Counters {
     pub(crate) next_segment: i64,
 }
 
-/// What the other program's tables held when ours were last in step with them.
+/// Sums over the other program's tables, taken when ours were last in step with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stamp {
     /// Number of chunks.

@@ -118,10 +118,10 @@ pub(crate) enum StoreError {
     /// The file or its directory can't be written: searches go on with what it holds.
     #[error("the index file can't be written: {0}")]
     ReadOnly(String),
-    /// There is no file yet.
+    /// No file exists yet.
     #[error("the index has not been built yet")]
     Missing,
-    /// Anything else.
+    /// Any other failure.
     #[error("the index file can't be used: {0}")]
     Other(String),
 }
@@ -155,7 +155,7 @@ impl From<io::Error> for StoreError {
     }
 }
 
-/// Which file a connection has open. Another program may put a new one in its place.
+/// Identity of the file that a connection has open. Another program may put a new one in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileMark(u64, u64);
 

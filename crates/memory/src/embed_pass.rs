@@ -33,7 +33,7 @@ pub(crate) struct Waiting {
     pub(crate) documents: Vec<i64>,
 }
 
-/// What the next round has to do.
+/// Work of the next round.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     pub(crate) packs: Vec<Pack>,
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn answers_that_make_no_sense_are_refused() {
-        type Row = (usize, &'static [&'static [f32]], Option<usize>, bool);
-        let rows: &[Row] = &[
+        type AnswerRow = (usize, &'static [&'static [f32]], Option<usize>, bool);
+        let rows: &[AnswerRow] = &[
             (2, &[&[1.0, 0.0], &[0.0, 1.0]], None, true),
             (2, &[&[1.0, 0.0]], None, false),
             (1, &[&[1.0], &[1.0]], None, false),

@@ -42,14 +42,14 @@ pub struct EmbedderIdentity {
     pub provider: String,
     /// Model name without a provider prefix.
     pub model: String,
-    /// Fingerprint of the endpoint, see [`crate::identity::provider_key`].
+    /// Fingerprint of the endpoint, made by `identity::provider_key`.
     pub provider_key: String,
     /// Further fingerprints of the same endpoint: those that differ in a trailing slash or in secret headers. An index
     /// that was made under one of them is used as it is.
     pub equivalent_keys: Vec<String>,
 }
 
-/// How much one request may carry.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchLimits {
     /// Largest number of texts.

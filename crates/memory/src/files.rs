@@ -54,7 +54,7 @@ pub(crate) struct FoundFile {
     pub(crate) stat: FileStat,
 }
 
-/// What tells that a file has changed without reading it.
+/// Facts that tell a changed file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileStat {
     pub(crate) size: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Scan {
     pub(crate) files: Vec<FoundFile>,
     /// Directories that were read, to be watched.
     pub(crate) directories: Vec<PathBuf>,
-    /// What was left out, in words for people.
+    /// Files that were left out, in words for people.
     pub(crate) issues: Vec<String>,
     /// Prefixes of paths below which nothing may be taken for deleted, because they could not be read.
     pub(crate) unreadable: Vec<String>,

@@ -22,7 +22,7 @@ pub struct ForgetEntry {
     pub start_line: u32,
     /// Last line.
     pub end_line: u32,
-    /// What stands there.
+    /// Text of these lines.
     pub text: String,
     /// Day since which it is known: one that the entry or the name of its file says, or else that of the file's last
     /// change.

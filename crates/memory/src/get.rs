@@ -7,7 +7,7 @@ use crate::files::{Refusal, Roots};
 /// Largest answer, in UTF-16 code units.
 const LARGEST_ANSWER: usize = 50_000;
 
-/// What is to be read.
+/// Lines that are to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GetRequest {
     /// Path relative to the workspace, or absolute.
@@ -18,7 +18,7 @@ pub struct GetRequest {
     pub lines: Option<i64>,
 }
 
-/// What stands there.
+/// Lines that were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetAnswer {
     /// Path as searches name it.
@@ -38,7 +38,7 @@ pub enum GetError {
     /// The path names a transcript, which other tools read.
     #[error("transcripts can't be read with memory_get; use sessions_history")]
     Transcript,
-    /// There is no such file.
+    /// No file has this path.
     #[error("not found")]
     NotFound,
     /// The file is there and can't be read.
@@ -75,16 +75,16 @@ pub(crate) fn get(roots: &Roots, request: &GetRequest) -> Result<GetAnswer, GetE
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Page {
+struct LinePage {
     text: String,
     next_line: Option<u64>,
 }
 
 /// Reads `count` lines from line `from` on, or all. Holds no more in memory than the answer may have.
-fn read_page(mut file: impl BufRead, from: u64, count: Option<u64>) -> io::Result<Page> {
+fn read_page(mut file: impl BufRead, from: u64, count: Option<u64>) -> io::Result<LinePage> {
     for _ in 1..from {
         if file.skip_until(b'\n')? == 0 {
-            return Ok(Page { text: String::new(), next_line: None });
+            return Ok(LinePage { text: String::new(), next_line: None });
         }
     }
     let mut text = String::new();
@@ -97,13 +97,13 @@ fn read_page(mut file: impl BufRead, from: u64, count: Option<u64>) -> io::Resul
             if text.ends_with('\n') {
                 text.pop();
             }
-            return Ok(Page { text, next_line: None });
+            return Ok(LinePage { text, next_line: None });
         }
         bytes.clear();
         let most = LARGEST_ANSWER as u64 * 4;
         let read = file.by_ref().take(most).read_until(b'\n', &mut bytes)?;
         if read == 0 {
-            return Ok(Page { text, next_line: None });
+            return Ok(LinePage { text, next_line: None });
         }
         let piece = String::from_utf8_lossy(&bytes);
         let size: usize = piece.chars().map(char::len_utf16).sum();
@@ -115,7 +115,7 @@ fn read_page(mut file: impl BufRead, from: u64, count: Option<u64>) -> io::Resul
             }
             let next = if is_first { line + 1 } else { line };
             text.push_str(&format!("… truncated, continue with from={next}"));
-            return Ok(Page { text, next_line: Some(next) });
+            return Ok(LinePage { text, next_line: Some(next) });
         }
         units += size;
         text.push_str(&piece);

@@ -1,4 +1,5 @@
-//! What an index was made with. OpenClaw 2026.2.9 makes an index anew when this differs from its settings.
+//! Identity of an index: model, endpoint and sizes of chunks. OpenClaw 2026.2.9 makes an index anew when it differs from
+//! the settings.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 //! with the tables of OpenClaw 2026.2.9, so that either program reads and writes it, and with tables of our own beside
 //! them that can be dropped at any time.
 //!
-//! Begin with [`Memory`]: it is opened with [`MemorySettings`], an optional [`Embedder`] and optional [`Transcripts`],
+//! Begin with [`Memory`]: it is opened with [`MemorySettings`], an optional [`Embedder`] and optional [`TranscriptSource`],
 //! and is asked to [`sync`](Memory::sync), [`search`](Memory::search), [`get`](Memory::get), tell its
 //! [`status`](Memory::status) and [`forget`](Memory::forget). Keywords always work; vectors join in while an embedder
 //! answers. Below it:
@@ -45,7 +45,7 @@ mod words;
 mod worker;
 mod writer;
 
-/// What fuzz targets call of the private parts.
+/// Entries of fuzz targets into private parts.
 #[doc(hidden)]
 pub mod fuzzing {
     /// Reads the terms of a text and those of a query, and returns how many the query has.
@@ -75,7 +75,7 @@ pub use forget::ForgetEntry;
 pub use get::{GetAnswer, GetError, GetRequest};
 pub use memory::{Memory, MemoryError, SearchAnswer, SearchMode, SearchRequest};
 pub use search::Hit;
-pub use sessions::{TranscriptFile, Transcripts};
+pub use sessions::{TranscriptFile, TranscriptSource};
 pub use settings::MemorySettings;
 pub use status::{MemoryStatus, SourceStatus};
 pub use worker::{SyncReport, SyncRequest, SyncUntil};

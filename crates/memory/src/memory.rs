@@ -11,8 +11,8 @@ use crate::db::StoreError;
 use crate::embedder::{Embedder, EmbedderIdentity};
 use crate::forget::{self, ForgetEntry};
 use crate::get::{self, GetAnswer, GetError, GetRequest, cut};
-use crate::search::{Found, Hit, Plan};
-use crate::sessions::Transcripts;
+use crate::search::{Hit, SearchFound, SearchPlan};
+use crate::sessions::TranscriptSource;
 use crate::settings::MemorySettings;
 use crate::status::{self, MemoryStatus};
 use crate::worker::{Shared, SyncReport, SyncRequest, Worker};
@@ -35,7 +35,7 @@ const MOST_SESSIONS: usize = 1_024;
 /// A search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchRequest {
-    /// What is looked for, in plain words.
+    /// Query in plain words.
     pub query: String,
     /// Largest number of hits, or `None` for that of the settings.
     pub max_results: Option<usize>,
@@ -46,7 +46,7 @@ pub struct SearchRequest {
     pub session: Option<String>,
 }
 
-/// Which of both searches answered.
+/// Searches that answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchMode {
     /// Keywords and vectors.
@@ -55,12 +55,12 @@ pub enum SearchMode {
     Keyword,
 }
 
-/// What a search found.
+/// Answer to a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchAnswer {
     /// The hits, the best first.
     pub hits: Vec<Hit>,
-    /// Which of both searches answered.
+    /// Searches that answered.
     pub mode: SearchMode,
     /// True if a hit reaches the smallest score. Without one, hits are no more than the best that there is.
     pub is_confident: bool,
@@ -119,7 +119,7 @@ impl Memory {
     pub fn open(
         settings: MemorySettings,
         embedder: Option<Arc<dyn Embedder>>,
-        transcripts: Option<Arc<dyn Transcripts>>,
+        transcripts: Option<Arc<dyn TranscriptSource>>,
     ) -> Self {
         let shared = Arc::new(Shared::new(settings, embedder, transcripts));
         let task = tokio::spawn(Worker::new(Arc::clone(&shared)).run());
@@ -207,7 +207,7 @@ impl Memory {
         query: String,
         vector: Option<(Vec<f32>, EmbedderIdentity)>,
         request: &SearchRequest,
-    ) -> Result<Found, MemoryError> {
+    ) -> Result<SearchFound, MemoryError> {
         let query = Arc::new(EmbeddedQuery { text: query, vector });
         let first = self.find_now(&query, request).await;
         let is_empty = match &first {
@@ -225,7 +225,7 @@ impl Memory {
             let _ = tokio::time::timeout(FIRST_WAIT, first_pass.changed()).await;
         }
         match self.find_now(&query, request).await {
-            Err(StoreError::Missing) => Ok(Found::default()),
+            Err(StoreError::Missing) => Ok(SearchFound::default()),
             found => Ok(found?),
         }
     }
@@ -234,7 +234,7 @@ impl Memory {
         &self,
         query: &Arc<EmbeddedQuery>,
         request: &SearchRequest,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<SearchFound, StoreError> {
         let (shared, query) = (Arc::clone(&self.shared), Arc::clone(query));
         let settings = &self.shared.settings.query;
         let (max_results, min_score) = (
@@ -242,7 +242,7 @@ impl Memory {
             request.min_score.unwrap_or(settings.min_score),
         );
         let found = tokio::task::spawn_blocking(move || {
-            let plan = Plan {
+            let plan = SearchPlan {
                 query: &query.text,
                 vector: query.vector.as_ref().map(|(vector, identity)| (vector.as_slice(), identity)),
                 settings: &shared.settings.query,

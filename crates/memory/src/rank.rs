@@ -111,12 +111,12 @@ pub(crate) fn compat_merge(
     merged
 }
 
-/// What the vectors answered.
+/// Answer of the search by vectors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum VectorLeg<'a> {
-    /// There was a search by vectors, and this is what it found.
+    /// Candidates of a search by vectors.
     Searched(&'a [VectorCandidate]),
-    /// There was none: no embedder, or it failed. Scores of keywords count alone.
+    /// No search by vectors: no embedder, or it failed. Scores of keywords count alone.
     Absent,
 }
 
@@ -191,15 +191,15 @@ fn descending(left: &Scored, right: &Scored) -> Ordering {
     right.score.total_cmp(&left.score)
 }
 
-/// Where a chunk stands, for [`select`].
+/// Place of a chunk, for [`select`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct ChunkLines<'a> {
     pub(crate) path: &'a str,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-impl Lines<'_> {
+impl ChunkLines<'_> {
     fn overlaps(&self, other: &Self) -> bool {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
@@ -207,7 +207,7 @@ impl Lines<'_> {
 
 /// Chosen hits and whether any of them reaches the smallest score.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Selection {
+pub(crate) struct HitSelection {
     pub(crate) hits: Vec<Scored>,
     pub(crate) is_confident: bool,
 }
@@ -218,14 +218,14 @@ pub(crate) fn select<'a>(
     ranked: &[Scored],
     max_results: usize,
     min_score: f64,
-    lines: impl Fn(i64) -> Option<Lines<'a>>,
-) -> Selection {
+    lines: impl Fn(i64) -> Option<ChunkLines<'a>>,
+) -> HitSelection {
     let mut backed: Vec<&Scored> =
         ranked.iter().filter(|scored| scored.score < min_score && scored.is_backed).collect();
     backed.sort_by(|left, right| right.text.unwrap_or_default().total_cmp(&left.text.unwrap_or_default()));
     let strict = ranked.iter().filter(|scored| scored.score >= min_score);
-    let mut shown: Vec<Lines<'a>> = Vec::new();
-    let mut selection = Selection { hits: Vec::new(), is_confident: false };
+    let mut shown: Vec<ChunkLines<'a>> = Vec::new();
+    let mut selection = HitSelection { hits: Vec::new(), is_confident: false };
     for scored in strict.chain(backed) {
         if selection.hits.len() >= max_results {
             break;

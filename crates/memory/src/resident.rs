@@ -18,7 +18,7 @@ pub(crate) struct VectorHit {
     pub(crate) cosine: f32,
 }
 
-/// What is held in memory of one index.
+/// Part of one index that is held in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Resident {
     /// The state of the file that this is of, or `None` if nothing was read.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::db::{self, FileMark, StoreError};
 use crate::embedder::EmbedderIdentity;
 use crate::get::cut;
-use crate::rank::{self, Lines, POOL, Scored, TextCandidate, VectorCandidate, VectorLeg};
+use crate::rank::{self, ChunkLines, POOL, Scored, TextCandidate, VectorCandidate, VectorLeg};
 use crate::resident::Resident;
 use crate::segments;
 use crate::settings::{HybridSettings, QuerySettings, Scoring};
@@ -39,13 +39,13 @@ pub struct Hit {
     pub score: f64,
     /// The beginning of the chunk.
     pub snippet: String,
-    /// Where the file comes from.
+    /// Source of the file.
     pub source: Source,
 }
 
-/// What the searcher is asked.
+/// A query with its vector and limits.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct SearchPlan<'a> {
     pub(crate) query: &'a str,
     /// Vector of the query, and who made it.
     pub(crate) vector: Option<(&'a [f32], &'a EmbedderIdentity)>,
@@ -56,9 +56,9 @@ pub(crate) struct Plan<'a> {
     pub(crate) sessions: bool,
 }
 
-/// What the searcher found.
+/// Hits, and facts about how they were found.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct SearchFound {
     pub(crate) hits: Vec<Hit>,
     pub(crate) is_confident: bool,
     /// True if vectors were compared.
@@ -143,7 +143,7 @@ impl Searcher {
     /// # Errors
     ///
     /// [`StoreError::Missing`] if the index was not built yet.
-    pub(crate) fn search(&self, plan: &Plan<'_>) -> Result<Found, StoreError> {
+    pub(crate) fn search(&self, plan: &SearchPlan<'_>) -> Result<SearchFound, StoreError> {
         let Some(mut reader) = self.reader()? else { return Err(StoreError::Missing) };
         let version = db::data_version(&reader.connection)?;
         let transaction = reader.connection.unchecked_transaction()?;
@@ -158,10 +158,10 @@ impl Searcher {
         drop(transaction);
         reader.seen = Some((version, revision));
         self.give_back(reader);
-        Ok(Found { is_foreign, ..found })
+        Ok(SearchFound { is_foreign, ..found })
     }
 
-    fn search_in(&self, connection: &Connection, plan: &Plan<'_>) -> Result<Found, StoreError> {
+    fn search_in(&self, connection: &Connection, plan: &SearchPlan<'_>) -> Result<SearchFound, StoreError> {
         let resident = self.follow(connection)?;
         let meta = read_meta(connection)?;
         let vector =
@@ -224,7 +224,7 @@ impl Searcher {
             .iter()
             .filter_map(|scored| pool.hit(connection, scored).transpose())
             .collect::<Result<_, _>>()?;
-        Ok(Found {
+        Ok(SearchFound {
             hits,
             is_confident: selection.is_confident,
             used_vectors: is_searched,
@@ -248,11 +248,11 @@ impl Searcher {
     fn select_compat(
         &self,
         connection: &Connection,
-        plan: &Plan<'_>,
+        plan: &SearchPlan<'_>,
         pool: &mut CandidatePool,
         mut vectors: Vec<VectorCandidate>,
         model: &str,
-    ) -> Result<rank::Selection, StoreError> {
+    ) -> Result<rank::HitSelection, StoreError> {
         let hybrid = &plan.settings.hybrid;
         let most = rank::compat_pool(plan.max_results, hybrid.candidate_multiplier.clamp(1, 20));
         vectors.truncate(most);
@@ -265,7 +265,7 @@ impl Searcher {
         };
         ranked.retain(|scored| scored.score >= plan.min_score);
         ranked.truncate(plan.max_results);
-        Ok(rank::Selection { is_confident: !ranked.is_empty(), hits: ranked })
+        Ok(rank::HitSelection { is_confident: !ranked.is_empty(), hits: ranked })
     }
 }
 
@@ -280,7 +280,7 @@ fn compat_query(query: &str) -> Option<String> {
 
 fn compat_keywords(
     connection: &Connection,
-    plan: &Plan<'_>,
+    plan: &SearchPlan<'_>,
     pool: &mut CandidatePool,
     model: &str,
     most: usize,
@@ -364,8 +364,8 @@ impl CandidatePool {
         self.chunks.get(&row)?.as_ref()
     }
 
-    fn lines(&self, row: i64) -> Option<Lines<'_>> {
-        self.get(row).map(|chunk| Lines { path: &chunk.path, start: chunk.start, end: chunk.end })
+    fn lines(&self, row: i64) -> Option<ChunkLines<'_>> {
+        self.get(row).map(|chunk| ChunkLines { path: &chunk.path, start: chunk.start, end: chunk.end })
     }
 
     /// Lowers the scores of what is old, if that is asked for.

@@ -1,4 +1,4 @@
-//! Transcripts as a source of memory: what of them is indexed, and when a growing one is indexed again. Where they lie,
+//! TranscriptSource as a source of memory: what of them is indexed, and when a growing one is indexed again. Where they lie,
 //! and what is a secret in them, is handed in.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::chunk::Chunk;
 
 /// Access to the transcripts of one agent. All calls block.
-pub trait Transcripts: Send + Sync + 'static {
+pub trait TranscriptSource: Send + Sync + 'static {
     /// Lists the transcripts that may be indexed.
     ///
     /// # Errors
@@ -48,21 +48,21 @@ pub(crate) struct RenderedTranscript {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct TranscriptLine {
     #[serde(rename = "type")]
     kind: String,
-    message: Option<Message>,
+    message: Option<SaidMessage>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct SaidMessage {
     role: String,
-    content: Content,
+    content: SaidContent,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Content {
+enum SaidContent {
     Text(String),
     Blocks(Vec<serde_json::Value>),
 }
@@ -71,7 +71,11 @@ enum Content {
 pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTranscript {
     let mut rendered = RenderedTranscript::default();
     for (index, line) in jsonl.split('\n').enumerate() {
-        let Ok(Line { kind, message: Some(message) }) = serde_json::from_str::<Line>(line) else { continue };
+        let Ok(TranscriptLine { kind, message: Some(message) }) =
+            serde_json::from_str::<TranscriptLine>(line)
+        else {
+            continue;
+        };
         let speaker = match message.role.as_str() {
             "user" => "User",
             "assistant" => "Assistant",
@@ -81,8 +85,8 @@ pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTr
             continue;
         }
         let text = match message.content {
-            Content::Text(text) => one_line(&redact(&text)),
-            Content::Blocks(blocks) => {
+            SaidContent::Text(text) => one_line(&redact(&text)),
+            SaidContent::Blocks(blocks) => {
                 let texts =
                     blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
                 let texts = texts.filter_map(|block| block.get("text")?.as_str());
@@ -124,7 +128,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How far transcripts have grown since they were indexed. Pure.
+/// Growth of transcripts since they were indexed. Pure.
 #[derive(Debug, Default)]
 pub(crate) struct Growth {
     files: HashMap<String, FileGrowth>,

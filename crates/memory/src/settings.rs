@@ -18,13 +18,13 @@ pub struct MemorySettings {
     pub sessions: bool,
     /// Sizes of chunks.
     pub chunking: Chunking,
-    /// When the files are looked at.
+    /// Occasions on which the files are looked at.
     pub sync: SyncSettings,
-    /// How hits are found and ordered.
+    /// Rules by which hits are found and ordered.
     pub query: QuerySettings,
     /// True if vectors are stored and searched.
     pub vectors: bool,
-    /// What is remembered of texts that were embedded.
+    /// Vectors that are remembered.
     pub cache: CacheSettings,
 }
 
@@ -46,7 +46,7 @@ impl MemorySettings {
     }
 }
 
-/// When the files are looked at.
+/// Occasions on which the files are looked at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyncSettings {
     /// The first search of a session starts a sync.
@@ -79,14 +79,14 @@ impl Default for SyncSettings {
     }
 }
 
-/// How hits are found and ordered.
+/// Rules by which hits are found and ordered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuerySettings {
     /// Largest number of hits.
     pub max_results: usize,
     /// Smallest score of a hit, see [`crate::SearchRequest`] for what is shown below it.
     pub min_score: f64,
-    /// How vectors and keywords are put together.
+    /// Rules by which vectors and keywords are put together.
     pub hybrid: HybridSettings,
     /// Half life in days of daily notes and transcripts, or `None` if age does not matter.
     pub half_life_days: Option<f64>,
@@ -106,7 +106,7 @@ impl Default for QuerySettings {
     }
 }
 
-/// How vectors and keywords are put together.
+/// Rules by which vectors and keywords are put together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HybridSettings {
     /// False: keywords are not asked when there are vectors.
@@ -119,7 +119,7 @@ pub struct HybridSettings {
     pub candidate_multiplier: usize,
     /// The formula.
     pub scoring: Scoring,
-    /// What is added up, in [`Scoring::Corrected`] only.
+    /// Numbers that are added up, in [`Scoring::Corrected`] only.
     pub fusion: Fusion,
 }
 
@@ -156,7 +156,7 @@ pub enum Scoring {
     Compat,
 }
 
-/// What the scores of both searches are added up from.
+/// Numbers from which scores of both searches are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fusion {
     /// The scores themselves.
@@ -166,7 +166,7 @@ pub enum Fusion {
     ReciprocalRank,
 }
 
-/// What is remembered of texts that were embedded.
+/// Vectors that are remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheSettings {
     /// True if vectors are remembered beyond the chunks that have them now.

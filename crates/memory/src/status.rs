@@ -1,4 +1,4 @@
-//! What an index holds, for people and for `memory status`.
+//! State of an index, for people and for `memory status`.
 
 use std::collections::HashMap;
 
@@ -38,9 +38,9 @@ pub struct MemoryStatus {
     pub is_shared: bool,
     /// Bytes of the index file with its log.
     pub bytes: u64,
-    /// What was left out when files were looked at now, in words for people.
+    /// Files that are left out, in words for people.
     pub issues: Vec<String>,
-    /// What the last sync of this process did.
+    /// Result of the last sync of this process.
     pub last_sync: SyncReport,
 }
 

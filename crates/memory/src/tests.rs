@@ -1,4 +1,4 @@
-//! What the tests of several modules use, and tests of memory as a whole.
+//! Helpers of tests in several modules, and tests of memory as a whole.
 
 mod embedding;
 mod index_file;
@@ -43,7 +43,7 @@ struct FakeEmbedder {
     behaviour: Mutex<Behaviour>,
 }
 
-/// How a [`FakeEmbedder`] answers.
+/// Behaviour of a [`FakeEmbedder`].
 #[derive(Debug, Clone, PartialEq)]
 enum Behaviour {
     /// By the recorded rule.

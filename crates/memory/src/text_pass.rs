@@ -13,34 +13,34 @@ use crate::db::StoreError;
 use crate::embedder::EmbedderIdentity;
 use crate::files::{FileStat, Roots, Scan};
 use crate::identity::IndexMeta;
-use crate::sessions::{RenderedTranscript, Transcripts, render};
+use crate::sessions::{RenderedTranscript, TranscriptSource, render};
 use crate::settings::MemorySettings;
 use crate::writer::{IndexWriter, IndexedFile, Rewrite, Source, read_meta, reconcile};
 
-/// Files of one transaction.
-const BATCH_FILES: usize = 128;
+/// Files of one transaction at most. Each transaction writes a segment of keywords, so that few are better than many.
+const BATCH_FILES: usize = 2_048;
 
-/// Chunks of one transaction.
-const BATCH_CHUNKS: usize = 1_024;
+/// Chunks of one transaction, about; a file is never parted.
+const BATCH_CHUNKS: usize = 4_096;
 
 /// Bytes of text above which another model is not used until somebody asks for it: it would cost money.
 const MOST_UNASKED: i64 = 20 * 1024 * 1024;
 
-/// Which transcripts are looked at.
+/// TranscriptSource that are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionScope {
     /// All whose size or time has changed.
     All,
-    /// Those that have grown enough.
+    /// Only transcripts that have grown enough.
     Only(HashSet<String>),
 }
 
-/// What a pass is asked to do.
+/// Settings and handles of a pass.
 pub(crate) struct PassRequest<'a> {
     pub(crate) settings: &'a MemorySettings,
     pub(crate) roots: &'a Roots,
     pub(crate) embedder: Option<&'a EmbedderIdentity>,
-    pub(crate) transcripts: Option<&'a dyn Transcripts>,
+    pub(crate) transcripts: Option<&'a dyn TranscriptSource>,
     pub(crate) sessions: SessionScope,
     /// Index everything anew.
     pub(crate) force: bool,
@@ -50,7 +50,7 @@ pub(crate) struct PassRequest<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// What a pass did.
+/// Result of a pass.
 #[derive(Debug, Default)]
 pub(crate) struct PassOutcome {
     pub(crate) indexed: usize,
@@ -61,7 +61,7 @@ pub(crate) struct PassOutcome {
     pub(crate) issues: Vec<String>,
     /// Directories to watch.
     pub(crate) directories: Vec<PathBuf>,
-    /// Transcripts that were indexed, with their sizes.
+    /// TranscriptSource that were indexed, with their sizes.
     pub(crate) transcripts: Vec<(String, u64)>,
     /// Reason for which everything was indexed anew.
     pub(crate) reindexed: Option<&'static str>,
@@ -71,8 +71,8 @@ pub(crate) struct PassOutcome {
     pub(crate) was_stopped: bool,
 }
 
-/// What is to be done with the index as a whole.
-struct Plan {
+/// Decision about the index as a whole.
+struct PassPlan {
     meta: IndexMeta,
     /// Reason to write everything anew, and how.
     anew: Option<(&'static str, Rewrite)>,
@@ -125,19 +125,19 @@ fn plan(
     connection: &Connection,
     existing: Option<IndexMeta>,
     request: &PassRequest<'_>,
-) -> Result<Plan, StoreError> {
+) -> Result<PassPlan, StoreError> {
     let chunking = request.settings.chunking;
-    let same = |meta: IndexMeta, anew| Plan { meta, anew, is_new: false, needs_force: false };
+    let same = |meta: IndexMeta, anew| PassPlan { meta, anew, is_new: false, needs_force: false };
     let Some(existing) = existing else {
         let meta = IndexMeta::new(request.embedder, chunking);
         let is_empty = counters::Stamp::actual(connection)?.chunks == 0;
         let anew = (!is_empty).then_some(("the index says not what it was made with", Rewrite::NewIdentity));
-        return Ok(Plan { meta, anew, is_new: true, needs_force: false });
+        return Ok(PassPlan { meta, anew, is_new: true, needs_force: false });
     };
     if let Some(embedder) = request.embedder.filter(|embedder| !existing.is_of(embedder)) {
         let bytes: f64 = connection.query_row("SELECT total(size) FROM files", [], |row| row.get(0))?;
         if bytes as i64 > MOST_UNASKED && !request.force && existing.provider != "none" {
-            return Ok(Plan { needs_force: true, ..same(existing, None) });
+            return Ok(PassPlan { needs_force: true, ..same(existing, None) });
         }
         if existing.provider != "none" {
             let tokens = bytes as i64 / 4;
@@ -149,7 +149,7 @@ fn plan(
             );
         }
         let meta = IndexMeta::new(Some(embedder), chunking);
-        return Ok(Plan {
+        return Ok(PassPlan {
             meta,
             anew: Some(("another embedding model", Rewrite::NewIdentity)),
             is_new: true,
@@ -164,9 +164,9 @@ fn plan(
     let is_chunker_other =
         counters::chunker(connection)?.is_some_and(|version| version != i64::from(CHUNKER_VERSION));
     Ok(if !existing.has_chunking(chunking) {
-        Plan { is_new: true, ..same(resized, Some(("other sizes of chunks", Rewrite::All))) }
+        PassPlan { is_new: true, ..same(resized, Some(("other sizes of chunks", Rewrite::All))) }
     } else if is_chunker_other {
-        Plan { is_new: true, ..same(existing, Some(("chunks are cut in another way", Rewrite::All))) }
+        PassPlan { is_new: true, ..same(existing, Some(("chunks are cut in another way", Rewrite::All))) }
     } else if request.force {
         same(existing, Some(("asked for", Rewrite::All)))
     } else {
@@ -174,7 +174,7 @@ fn plan(
     })
 }
 
-/// What the index has of each file.
+/// Files that the index has, by their paths.
 struct Known {
     files: HashMap<String, KnownFile>,
 }
@@ -228,7 +228,7 @@ fn list_transcripts(
 struct Pass<'a> {
     connection: &'a Connection,
     request: &'a PassRequest<'a>,
-    plan: &'a Plan,
+    plan: &'a PassPlan,
     wants_vectors: bool,
     known: &'a Known,
     batch: Option<IndexWriter<'a>>,

@@ -20,7 +20,7 @@ pub(crate) enum QueryTerm {
     FirstOf(char),
 }
 
-/// What a character is to the index.
+/// Role of a character in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// Part of a word that spaces or punctuation end.

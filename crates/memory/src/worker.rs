@@ -24,7 +24,7 @@ use crate::embedder::{EmbedError, Embedder};
 use crate::files::Roots;
 use crate::get::cut;
 use crate::search::Searcher;
-use crate::sessions::{Growth, Thresholds, Transcripts};
+use crate::sessions::{Growth, Thresholds, TranscriptSource};
 use crate::settings::MemorySettings;
 use crate::text_pass::{self, PassOutcome, PassRequest, SessionScope};
 use crate::watch::DirectoryWatch;
@@ -48,25 +48,25 @@ const INVALID_PAUSE: Duration = Duration::from_secs(60);
 /// Pause after the index file could not be written.
 const STORE_PAUSE: Duration = Duration::from_secs(30);
 
-/// What a sync is to do.
+/// Options of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncRequest {
     /// Write everything anew. Texts that were embedded before are not embedded again.
     pub force: bool,
-    /// When the caller is answered.
+    /// Moment at which the caller is answered.
     pub until: SyncUntil,
 }
 
-/// When the caller of a sync is answered.
+/// Moment at which the caller of a sync is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncUntil {
-    /// When keywords find everything.
+    /// As soon as keywords find everything.
     Searchable,
-    /// When all chunks have vectors, or it is clear that they will not get them now.
+    /// As soon as all chunks have vectors, or it is clear that they will not get them now.
     Embedded,
 }
 
-/// What a sync did.
+/// Result of a sync.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SyncReport {
     /// Files that were written to the index.
@@ -77,7 +77,7 @@ pub struct SyncReport {
     pub unchanged: usize,
     /// Reason for which everything was written anew.
     pub reindexed: Option<&'static str>,
-    /// What was left out, in words for people.
+    /// Files that were left out, in words for people.
     pub issues: Vec<String>,
     /// Chunks that wait for a vector.
     pub pending: usize,
@@ -89,14 +89,14 @@ pub struct SyncReport {
     pub error: Option<String>,
 }
 
-/// What the worker and the callers share.
+/// State that the worker and the callers share.
 pub(crate) struct Shared {
     pub(crate) settings: MemorySettings,
     pub(crate) roots: Roots,
     pub(crate) searcher: Searcher,
-    pub(crate) transcripts: Option<Arc<dyn Transcripts>>,
+    pub(crate) transcripts: Option<Arc<dyn TranscriptSource>>,
     pub(crate) embedder: Mutex<Option<Arc<dyn Embedder>>>,
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<WantedWork>,
     wake: Notify,
     pub(crate) progress: Mutex<Progress>,
     /// True after the first look at the files in this process.
@@ -105,9 +105,9 @@ pub(crate) struct Shared {
     stop: CancellationToken,
 }
 
-/// What somebody wants of the worker.
+/// Requests to the worker that are still to be taken.
 #[derive(Default)]
-struct Wanted {
+struct WantedWork {
     pass: bool,
     force: bool,
     /// The file is damaged: move it aside first.
@@ -140,7 +140,7 @@ impl Shared {
     pub(crate) fn new(
         settings: MemorySettings,
         embedder: Option<Arc<dyn Embedder>>,
-        transcripts: Option<Arc<dyn Transcripts>>,
+        transcripts: Option<Arc<dyn TranscriptSource>>,
     ) -> Self {
         Self {
             roots: Roots::new(&settings.workspace, &settings.extra_paths),
@@ -158,7 +158,7 @@ impl Shared {
     }
 
     /// Does nothing after the worker has ended; whoever waits is told.
-    fn want(&self, want: impl FnOnce(&mut Wanted)) {
+    fn want(&self, want: impl FnOnce(&mut WantedWork)) {
         let mut wanted = self.wanted.lock();
         if !wanted.is_closed {
             want(&mut wanted);
@@ -262,13 +262,13 @@ impl Deref for OpenIndex {
     }
 }
 
-/// How a round of embedding ended.
+/// End of a round of embedding.
 enum EmbedStep {
-    /// Nothing waits, or nothing can be done about it.
+    /// No chunk waits, or no embedder can help.
     Done,
-    /// There may be more.
+    /// More chunks may wait.
     Progress,
-    /// It failed; the next attempt is later.
+    /// A failure; the next attempt is later.
     Failed { error: EmbedError, again: Instant },
 }
 
@@ -318,7 +318,7 @@ impl Worker {
                 () = sleep_until(due) => {}
             }
         }
-        *self.shared.wanted.lock() = Wanted { is_closed: true, ..Wanted::default() };
+        *self.shared.wanted.lock() = WantedWork { is_closed: true, ..WantedWork::default() };
         self.release().await;
     }
 
@@ -780,7 +780,7 @@ struct ForgetWork {
     answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// What the next look at the files is to do.
+/// Options of the next look at the files.
 struct PassWork {
     force: bool,
     sessions: SessionScope,

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::cache::{self, Form};
+use crate::cache::{self, CacheForm};
 use crate::chunk::Chunk;
 use crate::codes::{Codebook, code_bytes, normalised, read_vector, vector_bytes};
 use crate::counters::{self, Counters, Stamp};
@@ -33,12 +33,12 @@ const CENTRE_SAMPLE: i64 = 4_096;
 /// Time within which a file system may not tell two changes apart.
 const CLOCK_GRAIN_MS: i64 = 100;
 
-/// Where a file comes from.
+/// Source of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// Memory files.
     Memory,
-    /// Transcripts.
+    /// TranscriptSource.
     Sessions,
 }
 
@@ -68,14 +68,14 @@ pub(crate) struct IndexedFile<'a> {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// How chunks that the index has already are treated.
+/// Treatment of chunks that the index has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewrite {
-    /// They stay.
+    /// Unchanged chunks stay.
     Changed,
-    /// They are written anew; their vectors are kept.
+    /// All chunks are written anew; their vectors are kept.
     All,
-    /// They are written anew, because the model or the chunker is another one.
+    /// All chunks are written anew without vectors, because the model is another one.
     NewIdentity,
 }
 
@@ -437,7 +437,7 @@ impl<'c> IndexWriter<'c> {
             ])?;
         }
         if is_remembered {
-            let form = if self.is_shared() { Form::Shared } else { Form::Own };
+            let form = if self.is_shared() { CacheForm::Shared } else { CacheForm::Own };
             cache::put(&self.transaction, &self.meta, hash, vector, self.now, form)?;
         }
         // The chunk may have gone while its text was on the way.

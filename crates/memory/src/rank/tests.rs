@@ -116,12 +116,12 @@ fn scored(row: i64, score: f64, text: Option<f64>, is_backed: bool) -> Scored {
     Scored { row, score, cosine: None, text, is_backed }
 }
 
-fn apart<'a>(row: i64) -> Option<Lines<'a>> {
+fn apart<'a>(row: i64) -> Option<ChunkLines<'a>> {
     let line = u32::try_from(row).ok()?;
-    Some(Lines { path: "memory/a.md", start: line * 10, end: line * 10 + 5 })
+    Some(ChunkLines { path: "memory/a.md", start: line * 10, end: line * 10 + 5 })
 }
 
-fn rows(selection: &Selection) -> Vec<i64> {
+fn rows(selection: &HitSelection) -> Vec<i64> {
     selection.hits.iter().map(|hit| hit.row).collect()
 }
 
@@ -145,7 +145,7 @@ fn of_chunks_that_overlap_only_the_best_is_shown() {
     let ranked = [scored(1, 0.9, None, false), scored(2, 0.8, None, false), scored(3, 0.7, None, false)];
     let lines = |row: i64| {
         let start = u32::try_from(row).ok()? * 16;
-        Some(Lines { path: "memory/long.md", start, end: start + 19 })
+        Some(ChunkLines { path: "memory/long.md", start, end: start + 19 })
     };
     assert_eq!(rows(&select(&ranked, 6, 0.35, lines)), [1, 3]);
 }

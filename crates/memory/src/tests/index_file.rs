@@ -41,7 +41,7 @@ async fn our_tables_can_be_dropped_at_any_time() {
     }
 }
 
-/// What OpenClaw 2026.2.9 does when a file has changed.
+/// Indexes a file as OpenClaw 2026.2.9 does.
 fn write_as_2026_2_9(place: &Place, path: &str, text: &str) {
     place.write(path, text);
     let db = open_file(&place.store());

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{SearchMode, TranscriptFile, Transcripts};
+use crate::{SearchMode, TranscriptFile, TranscriptSource};
 
 #[tokio::test]
 async fn b01_an_exact_word_is_found_although_vectors_are_noise() {
@@ -105,11 +105,11 @@ async fn b06_the_first_search_is_not_empty() {
     assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
 }
 
-/// Transcripts in memory.
+/// TranscriptSource in memory.
 #[derive(Default)]
 struct FakeTranscripts(Mutex<Vec<(String, String)>>);
 
-impl Transcripts for FakeTranscripts {
+impl TranscriptSource for FakeTranscripts {
     fn list(&self) -> io::Result<Vec<TranscriptFile>> {
         let files = self.0.lock();
         Ok(files

@@ -1,4 +1,4 @@
-//! What OpenClaw 2026.2.9 recorded of the corpus.
+//! Comparison with what OpenClaw 2026.2.9 recorded of the corpus.
 
 use super::*;
 use crate::settings::Scoring;

@@ -1,4 +1,4 @@
-//! What is noticed of changed files.
+//! Changed files, strange files, and forgetting.
 
 use super::*;
 
