@@ -208,25 +208,25 @@ impl CodedQuery {
             plane.copy_from_slice(words);
         }
         let (codes, _) = codes.as_chunks::<WORDS>();
+        out.resize(factors.len(), 0.0);
+        let out = out.as_mut_slice();
         Arch::new().dispatch(
             #[inline(always)]
             || {
-                out.extend(codes.iter().zip(factors).map(
-                    #[inline(always)]
-                    |(code, factor)| {
-                        let mut counts = [0_u64; PLANES];
-                        let mut ones = 0;
-                        for (place, word) in code.iter().enumerate() {
-                            ones += u64::from(word.count_ones());
-                            for (plane, count) in planes.iter().zip(&mut counts) {
-                                *count += plane
-                                    .get(place)
-                                    .map_or(0, |plane| u64::from((plane & word).count_ones()));
-                            }
+                // A loop: what an iterator would call is not compiled for the instructions of this processor.
+                for ((code, factor), estimate) in codes.iter().zip(factors).zip(out) {
+                    let mut counts = [0_u64; PLANES];
+                    let mut ones = 0;
+                    for word in code {
+                        ones += u64::from(word.count_ones());
+                    }
+                    for (plane, count) in planes.iter().zip(&mut counts) {
+                        for (plane, word) in plane.iter().zip(code) {
+                            *count += u64::from((plane & word).count_ones());
                         }
-                        self.value(counts, ones, *factor)
-                    },
-                ));
+                    }
+                    *estimate = self.value(counts, ones, *factor);
+                }
             },
         );
     }
