@@ -66,6 +66,8 @@ async fn what_another_program_indexed_is_taken_over_without_asking_the_provider(
     let (place, embedder) = indexed().await;
     let memory = place.open(Some(embedder.clone()));
     assert!(paths(&memory, "walrus").await.is_empty());
+    // The first search has the files looked at; that is to be over.
+    sync(&memory).await;
     let asked = embedder.counts();
     write_as_2026_2_9(&place, "memory/new.md", "A walrus visits the garden.");
     write_as_2026_2_9(&place, "notes/team.md", "No password any more, but a narwhal.");
