@@ -34,6 +34,7 @@ const LAYERS: &[&str] = &[
     "openclaw-sessions",
     "openclaw-config",
     "openclaw-protocol",
+    "openclaw-encoder",
     "openclaw-tls",
     "openclaw-heap",
 ];

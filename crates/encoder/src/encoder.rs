@@ -83,17 +83,31 @@ impl Encoder {
         texts: &[&str],
         stop: &AtomicBool,
     ) -> Result<Vec<Vec<f32>>, EncodeError> {
-        let tokens: Vec<Vec<u32>> = texts.iter().map(|text| self.tokens(kind, text)).collect();
+        self.encode_tokens(texts.iter().map(|text| self.tokens(kind, text)).collect(), stop)
+    }
+
+    /// Encodes texts that are token ids already, with the marks at their ends. Of longer ones than
+    /// [`Encoder::max_tokens`] the end is left out.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn encode_tokens(
+        &self,
+        mut tokens: Vec<Vec<u32>>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Vec<f32>>, EncodeError> {
+        tokens.iter_mut().for_each(|tokens| tokens.truncate(self.config.max_tokens));
+        let texts = tokens.len();
         let job = Job {
             encoder: self,
             longest: tokens.iter().map(Vec::len).max().unwrap_or(0),
             next: AtomicUsize::new(0),
-            results: Mutex::new(Vec::with_capacity(texts.len())),
+            results: Mutex::new(Vec::with_capacity(texts)),
             tokens,
             stop,
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let helpers = threads.min(MAX_THREADS).min(texts.len()).saturating_sub(1);
+        let helpers = threads.min(MAX_THREADS).min(texts).saturating_sub(1);
         std::thread::scope(|scope| {
             for _ in 0..helpers {
                 scope.spawn(|| job.work());
