@@ -149,10 +149,19 @@ impl Catalog {
     }
 }
 
+/// Variables with the keys of providers that have no models here, only embeddings.
+const EMBEDDING_KEYS: &[(&str, &str)] = &[("voyage", "VOYAGE_API_KEY")];
+
+fn embedding_key_variable(provider: &ProviderId) -> impl Iterator<Item = &'static str> {
+    EMBEDDING_KEYS.iter().filter(|(id, _)| *id == provider.as_str()).map(|(_, name)| *name)
+}
+
 /// The names of the variables that may hold a provider's key, in order.
 pub fn key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str> {
     let entry = BUILT_IN.get(provider.as_str());
-    entry.into_iter().flat_map(|entry| entry.env.iter().chain(&entry.ambient_env)).map(String::as_str)
+    let of_models =
+        entry.into_iter().flat_map(|entry| entry.env.iter().chain(&entry.ambient_env)).map(String::as_str);
+    of_models.chain(embedding_key_variable(provider))
 }
 
 /// Returns true if this version knows a provider without any configuration, with its models.
@@ -162,14 +171,16 @@ pub fn is_built_in(provider: &ProviderId) -> bool {
 
 /// Returns the same variables without those that are often set for other reasons.
 pub fn own_key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str> {
-    BUILT_IN.get(provider.as_str()).into_iter().flat_map(|entry| &entry.env).map(String::as_str)
+    let of_models = BUILT_IN.get(provider.as_str()).into_iter().flat_map(|entry| &entry.env);
+    of_models.map(String::as_str).chain(embedding_key_variable(provider))
 }
 
 /// All variables that hold a key of a provider and nothing else. Variables that are often set for
 /// other reasons, as `GITHUB_TOKEN`, are not among them.
 pub fn credential_variables() -> impl Iterator<Item = &'static str> {
     let own = BUILT_IN.values().flat_map(|entry| &entry.env).map(String::as_str);
-    own.chain([crate::bedrock::credentials::BEARER])
+    let of_embeddings = EMBEDDING_KEYS.iter().map(|(_, name)| *name);
+    own.chain(of_embeddings).chain([crate::bedrock::credentials::BEARER])
 }
 
 /// The built-in providers whose key is in the environment. Variables that are often set for other reasons do not count.

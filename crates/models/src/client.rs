@@ -379,7 +379,7 @@ fn http_failure(protocol: &dyn Protocol, status: u16, location: Option<&str>, bo
 }
 
 /// `retry-after-ms`, or `retry-after` in seconds or as a date.
-fn retry_after(incoming: &Incoming) -> Option<Duration> {
+pub(crate) fn retry_after(incoming: &Incoming) -> Option<Duration> {
     if let Some(ms) = incoming.header("retry-after-ms").and_then(|text| text.trim().parse::<u64>().ok()) {
         return Some(Duration::from_millis(ms));
     }

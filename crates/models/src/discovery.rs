@@ -8,6 +8,7 @@
 
 mod address;
 mod ask;
+mod embedding_servers;
 mod inquiry;
 mod llama_cpp;
 mod lm_studio;
@@ -19,6 +20,8 @@ mod vllm;
 
 use std::time::Duration;
 
+pub use embedding_servers::LocalEmbeddingServer;
+pub(crate) use embedding_servers::embedding_servers;
 pub(crate) use inquiry::{Inquiry, inquiries};
 pub(crate) use slots::Discovery;
 

@@ -10,6 +10,8 @@ mod vertex;
 
 use serde_json::Value;
 
+pub(crate) use failure::refusal;
+
 use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;

@@ -8,7 +8,8 @@
 //! protocol, chosen by the table in `protocols`; history made fit by [`history`]) over the [`KeptRequest`] of the conversation, posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`]. [`quota`] asks providers how much of
-//! their quota is used; [`probe`] and [`scan`] ask models whether they answer and what they can do.
+//! their quota is used; [`probe`] and [`scan`] ask models whether they answer and what they can do. [`embeddings`] turns texts
+//! into vectors.
 
 mod access;
 mod answer;
@@ -30,6 +31,7 @@ mod copilot;
 pub mod credentials;
 mod debug_log;
 mod discovery;
+pub mod embeddings;
 pub mod failure;
 mod google;
 mod halves;

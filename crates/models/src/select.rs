@@ -36,7 +36,7 @@ use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
     AgentFlag, AuthLabel, AuthStore, CredentialError, KeyCommands, Keyring, Ledger, Logins, Pin, PinSource,
-    SessionState,
+    ProfileWish, ResolvedKey, SessionState,
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
@@ -386,6 +386,19 @@ impl Models {
             now,
             chosen_at: None,
         }
+    }
+
+    /// The keys of a provider for calls that are no model's: the cooldowns that its profiles earned with models do not count.
+    pub(crate) async fn keys_whatever_their_cooldown(
+        &self,
+        settings: &ModelSettings,
+        agent_dir: &Path,
+        provider: &ProviderId,
+    ) -> Result<Vec<ResolvedKey>, CredentialError> {
+        let look = ModelsView::at(self, settings, agent_dir).await;
+        let keyring = self.keyring(settings, &look.catalog, &look.store, agent_dir);
+        let chosen_at = Some(keyring.now);
+        Keyring { chosen_at, ..keyring }.keys(provider, ProfileWish::Any).await
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.

@@ -162,7 +162,7 @@ impl ModelServer {
         self.address
     }
 
-    /// Answers at paths that belong to no protocol too: lists of models and the like. A request for
+    /// Answers at paths that belong to no protocol too: lists of models and the like, and first at those of embeddings. A request for
     /// which it returns `None` is not found.
     #[must_use]
     pub fn listing(self, lists: impl Fn(&Captured) -> Option<Reply> + Send + Sync + 'static) -> Self {
@@ -282,6 +282,7 @@ async fn answer(
             .map(|(name, value)| (name.to_string(), text(value)))
             .collect::<BTreeMap<_, _>>(),
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+        text: String::from_utf8_lossy(&body).into_owned(),
     };
     let ending = shared.capture(request.clone());
     let path = uri.path();
@@ -290,6 +291,10 @@ async fn answer(
         return build(status, &[], Body::from(document.to_string()));
     }
     if path.ends_with("/embeddings") {
+        // A test that scripts failures answers first.
+        if let Some(reply) = shared.lists.get().and_then(|lists| lists(&request)) {
+            return speak(Wire::Chat(Protocol::ChatCompletions), &request, reply, ending).await;
+        }
         let dimensions = request.body.get("dimensions").and_then(Value::as_u64);
         let dimensions = dimensions.and_then(|n| usize::try_from(n).ok()).unwrap_or(DIMENSIONS);
         return json_answer(&embeddings::embeddings(&request.body, dimensions));

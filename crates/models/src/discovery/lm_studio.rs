@@ -19,6 +19,13 @@ struct LmStudioModel {
     capabilities: Option<Vec<String>>,
 }
 
+/// The models that embed.
+pub(super) async fn embedding_models(server: &Server<'_>) -> Result<Vec<String>, String> {
+    let list: ModelList<LmStudioModel> = server.get("/api/v0/models").await?;
+    let embeds = |model: &LmStudioModel| model.kind.as_deref() == Some("embeddings");
+    Ok(list.data.into_iter().filter(embeds).map(|model| model.id).collect())
+}
+
 pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
     let list: ModelList<LmStudioModel> = match server.get("/api/v0/models").await {
         Ok(list) => list,

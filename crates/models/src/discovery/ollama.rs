@@ -37,6 +37,23 @@ struct Details {
     parameters: String,
 }
 
+/// The models that embed. Servers that do not say what a model can do are believed by its name.
+pub(super) async fn embedding_models(server: &Server<'_>) -> Result<Vec<String>, String> {
+    let tags: Tags = server.get("/api/tags").await?;
+    let until = Instant::now() + DETAILS_DEADLINE;
+    let asked = tags.models.into_iter().map(async |tag| {
+        let body = json!({"model": tag.name});
+        let details = tokio::time::timeout_at(until, server.post::<Details>("/api/show", &body)).await;
+        let capabilities = details.ok().and_then(Result::ok).unwrap_or_default().capabilities;
+        let embeds = match capabilities {
+            Some(capabilities) => capabilities.iter().any(|known| known == "embedding"),
+            None => tag.name.to_lowercase().contains("embed"),
+        };
+        embeds.then_some(tag.name)
+    });
+    Ok(futures_util::stream::iter(asked).buffered(AT_A_TIME).filter_map(std::future::ready).collect().await)
+}
+
 pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
     let tags: Tags = server.get("/api/tags").await?;
     let until = Instant::now() + DETAILS_DEADLINE;

@@ -25,7 +25,7 @@ const STATUSES: &[(&str, FailureKind)] = &[
 const WRONG_KEY: (&str, &[&str]) = ("API_KEY_INVALID", &["api key not valid", "api key expired"]);
 
 /// The failure of an error answer that is one of Google's.
-pub(super) fn refusal(answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+pub(crate) fn refusal(answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
     let error = inner(answer.error?);
     // Without its canonical name the error is a gateway's in between.
     text_of(error, "status")?;

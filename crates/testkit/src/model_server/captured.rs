@@ -20,6 +20,8 @@ pub struct Captured {
     pub headers: BTreeMap<String, String>,
     /// The JSON body; null when it was none.
     pub body: Value,
+    /// The body as it came.
+    pub text: String,
 }
 
 impl Captured {
