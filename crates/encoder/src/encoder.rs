@@ -98,7 +98,7 @@ impl Encoder {
     ) -> Result<Vec<Vec<f32>>, EncodeError> {
         tokens.iter_mut().for_each(|tokens| tokens.truncate(self.config.max_tokens));
         let texts = tokens.len();
-        let job = Job {
+        let job = EncodeJob {
             encoder: self,
             longest: tokens.iter().map(Vec::len).max().unwrap_or(0),
             next: AtomicUsize::new(0),
@@ -137,7 +137,7 @@ impl Encoder {
 type Encoded = (usize, Result<Vec<f32>, String>);
 
 /// Texts that several threads encode.
-struct Job<'a> {
+struct EncodeJob<'a> {
     encoder: &'a Encoder,
     tokens: Vec<Vec<u32>>,
     longest: usize,
@@ -146,7 +146,7 @@ struct Job<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Job<'_> {
+impl EncodeJob<'_> {
     /// Encodes one text after another until none is left.
     fn work(&self) {
         let mut rows = Array2::zeros((self.longest, self.encoder.config.hidden));

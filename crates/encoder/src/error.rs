@@ -38,7 +38,7 @@ pub enum ModelError {
     Unsupported {
         /// The file that says so.
         path: PathBuf,
-        /// What the model needs.
+        /// The need of the model that is not met.
         what: String,
     },
 }

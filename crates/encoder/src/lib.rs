@@ -10,7 +10,7 @@
 //!
 //! [`StaticTable`] has a vector for each token in place of a network.
 //!
-//! This crate downloads nothing, has no model of its own, trains nothing, and knows nothing of
+//! The crate downloads nothing, has no model of its own, trains nothing, and knows nothing of
 //! memory files. It reads no GGUF and no ONNX files, and no models that generate text.
 
 mod config;

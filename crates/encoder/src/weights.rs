@@ -89,7 +89,7 @@ pub(crate) struct Weights {
     file: File,
     path: PathBuf,
     tensors: HashMap<String, TensorPlace>,
-    /// What stands before the names of all tensors, such as `bert.`.
+    /// Prefix of the names of all tensors, such as `bert.`.
     prefix: String,
     /// Header of the file, as it is.
     pub(crate) header: Vec<u8>,

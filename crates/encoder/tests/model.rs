@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tiny_model::Numbers;
 
 #[derive(Deserialize)]
-struct Row {
+struct ReferenceVector {
     kind: String,
     text: String,
     tokens: Vec<u32>,
     vector: Vec<f32>,
 }
 
-fn reference(model: &str) -> Vec<Row> {
+fn reference(model: &str) -> Vec<ReferenceVector> {
     let mut all: Value = serde_json::from_str(include_str!("reference/tiny.json")).unwrap();
     serde_json::from_value(all[model].take()).unwrap()
 }
@@ -40,8 +40,8 @@ fn distance(one: &[f32], other: &[f32]) -> f32 {
     one.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-fn check(encoder: &Encoder, rows: &[Row], tolerance: f32) {
-    for Row { kind: name, text, tokens, vector } in rows {
+fn check(encoder: &Encoder, rows: &[ReferenceVector], tolerance: f32) {
+    for ReferenceVector { kind: name, text, tokens, vector } in rows {
         assert_eq!(encoder.tokens(kind(name), text), *tokens, "{text}");
         let found = encode(encoder, kind(name), &[text]);
         assert!(distance(&found[0], vector) < tolerance, "{text}: {found:?}");

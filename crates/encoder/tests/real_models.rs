@@ -15,12 +15,12 @@ use openclaw_encoder::{Encoder, TextKind};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Reference {
-    items: Vec<Item>,
+struct ReferenceFile {
+    items: Vec<ReferenceText>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct ReferenceText {
     kind: Option<String>,
     text: String,
     token_ids: Vec<u32>,
@@ -40,8 +40,8 @@ fn dot(one: &[f32], other: &[f32]) -> f32 {
 }
 
 fn check(encoder: &Encoder, reference: &str) {
-    let reference: Reference = serde_json::from_str(reference).unwrap();
-    for Item { kind, text, token_ids, vector } in reference.items {
+    let reference: ReferenceFile = serde_json::from_str(reference).unwrap();
+    for ReferenceText { kind, text, token_ids, vector } in reference.items {
         let kind = if kind.as_deref() == Some("query") { TextKind::Query } else { TextKind::Passage };
         assert_eq!(encoder.tokens(kind, &text), token_ids, "{text}");
         let found = encoder.encode(kind, &[&text], &AtomicBool::new(false)).unwrap().remove(0);

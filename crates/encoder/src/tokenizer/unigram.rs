@@ -5,7 +5,7 @@ use super::unigram_text::TextChange;
 
 /// Stands for the blank before a word.
 const BLANK: &str = "\u{2581}";
-/// How much worse an unknown character is than the worst piece.
+/// Difference between the score of the worst piece and that of an unknown character.
 const UNKNOWN_PENALTY: f32 = 10.0;
 /// Bytes of a word that are looked at for each token that there is room for: pieces are shorter.
 const BYTES_PER_TOKEN: usize = 64;
@@ -25,7 +25,7 @@ pub(super) struct Unigram {
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     score: f32,
-    /// Where the last piece begins.
+    /// Beginning of the last piece.
     from: usize,
     piece: u32,
 }

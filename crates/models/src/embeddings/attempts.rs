@@ -1,4 +1,4 @@
-//! How often a request is made, and how long is waited in between (spec `memory.md` §12.2). Pure.
+//! Number of attempts, and the waits between them (spec `memory.md` §12.2). Pure.
 
 use std::time::Duration;
 

@@ -57,26 +57,26 @@ pub fn batch_request_id(
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How a job is.
+/// State of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchState {
-    /// It is under way.
+    /// The job is under way.
     Running,
-    /// It is done.
+    /// The job is done.
     Done {
         /// File with the answers.
         output: String,
     },
-    /// It will bring nothing.
+    /// The job will bring nothing.
     Dead {
-        /// What the provider says of it.
+        /// The provider's words about it.
         reason: String,
         /// File with the errors.
         errors: Option<String>,
     },
 }
 
-/// What a job brought.
+/// Results of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BatchVectors {
     /// Vectors by the ids of their requests, as the provider sent them.
@@ -94,10 +94,10 @@ pub enum BatchError {
     /// The job failed, expired or was cancelled.
     #[error("{message}")]
     Dead {
-        /// What the provider says of it.
+        /// The provider's words about it.
         message: String,
     },
-    /// It was not done in time. It may still be later.
+    /// The job was not done in time; it may still be later.
     #[error("{message}")]
     TimedOut {
         /// The job, and the time.
@@ -106,7 +106,7 @@ pub enum BatchError {
     /// The provider has no jobs for this model.
     #[error("{message}")]
     Unsupported {
-        /// What the provider says.
+        /// The provider's words.
         message: String,
     },
 }

@@ -50,13 +50,13 @@ struct ClientState {
 }
 
 /// Reason why one request gave no vectors.
-enum Failed {
+enum RequestFault {
     /// The server refused it or did not answer.
     Request(ModelFailure),
     Answer(WrongAnswer),
 }
 
-/// What a client is made of.
+/// Parts of a client.
 pub(super) struct ClientParts {
     pub(super) endpoint: Endpoint,
     pub(super) model: String,
@@ -80,7 +80,7 @@ impl EmbeddingClient {
         &self.shared.identity
     }
 
-    /// What one request may carry, and how long it may take.
+    /// Bounds of one request, and of its time.
     pub fn limits(&self) -> EmbeddingLimits {
         self.shared.limits
     }
@@ -159,10 +159,10 @@ impl EmbeddingClient {
                     cooldown.open();
                     return Ok(vectors);
                 }
-                Err(Failed::Answer(wrong)) => {
+                Err(RequestFault::Answer(wrong)) => {
                     return Err(EmbeddingError::wrong_answer(self.provider().id(), &wrong));
                 }
-                Err(Failed::Request(failure)) => failure,
+                Err(RequestFault::Request(failure)) => failure,
             };
             let error = self.error(&failure);
             let random = rand::random::<f64>();
@@ -213,27 +213,27 @@ impl EmbeddingClient {
         }
     }
 
-    async fn request(&self, of: TextUse, body: Bytes, asked: usize) -> Result<Vec<Vec<f32>>, Failed> {
+    async fn request(&self, of: TextUse, body: Bytes, asked: usize) -> Result<Vec<Vec<f32>>, RequestFault> {
         let (limit, name) = match of {
             TextUse::Query => (self.shared.limits.query_timeout, "query"),
             TextUse::Documents => (self.shared.limits.batch_timeout, "batch"),
         };
         let late = || {
             let message = format!("memory embeddings {name} timed out after {}s", limit.as_secs());
-            Failed::Request(ModelFailure::new(FailureKind::Timeout, message))
+            RequestFault::Request(ModelFailure::new(FailureKind::Timeout, message))
         };
         tokio::time::timeout(limit, self.exchange(of, body, asked)).await.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn exchange(&self, of: TextUse, body: Bytes, asked: usize) -> Result<Vec<Vec<f32>>, Failed> {
+    async fn exchange(&self, of: TextUse, body: Bytes, asked: usize) -> Result<Vec<Vec<f32>>, RequestFault> {
         let ClientState { endpoint, model, http, .. } = &*self.shared;
-        let failed = |error: crate::net::NetError| Failed::Request(error.into());
+        let failed = |error: crate::net::NetError| RequestFault::Request(error.into());
         let url = format!("{}{}", endpoint.root, path(endpoint.provider, model, of));
         tracing::debug!(provider = endpoint.provider.id(), %model, texts = asked, "embedding");
         let incoming =
             http.post_json(&url, endpoint.headers().map_err(failed)?, body).await.map_err(failed)?;
         if !(200..300).contains(&incoming.status) {
-            return Err(Failed::Request(refusal(endpoint, incoming).await));
+            return Err(RequestFault::Request(refusal(endpoint, incoming).await));
         }
         let answer = incoming.whole(MAX_ANSWER).await.map_err(failed)?;
         let provider = endpoint.provider;
@@ -244,8 +244,8 @@ impl EmbeddingClient {
             parsed
                 .unwrap_or_else(|_| Err(WrongAnswer::NoEmbeddings("reading the answer was ended".to_owned())))
         };
-        let vectors = vectors.map_err(Failed::Answer)?;
-        self.check_dimensions(&vectors).map_err(Failed::Answer)?;
+        let vectors = vectors.map_err(RequestFault::Answer)?;
+        self.check_dimensions(&vectors).map_err(RequestFault::Answer)?;
         Ok(vectors)
     }
 

@@ -23,10 +23,10 @@ pub(super) struct EmbeddingCooldowns(Arc<Mutex<HashMap<[u8; 32], Arc<EmbeddingCo
 
 /// The cooldown of one endpoint with one key.
 #[derive(Debug, Default)]
-pub(super) struct EmbeddingCooldown(Mutex<State>);
+pub(super) struct EmbeddingCooldown(Mutex<CooldownState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct CooldownState {
     until: Option<Instant>,
     /// The refusal that began it, if it was one.
     refusal: Option<EmbeddingError>,
@@ -35,7 +35,7 @@ struct State {
 /// Reason why an endpoint can't be asked now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// It may be asked after this time.
+    /// The endpoint may be asked after this time.
     For(Duration),
     /// The credential was refused a moment ago.
     Refused(EmbeddingError),
@@ -77,12 +77,12 @@ impl EmbeddingCooldown {
     /// Nobody tries the credential again for a while; those who want to are told the same.
     pub(super) fn refuse(&self, error: EmbeddingError) {
         let mut state = self.0.lock();
-        *state = State { until: Some(Instant::now() + REFUSED), refusal: Some(error) };
+        *state = CooldownState { until: Some(Instant::now() + REFUSED), refusal: Some(error) };
     }
 
     /// The endpoint answered.
     pub(super) fn open(&self) {
-        *self.0.lock() = State::default();
+        *self.0.lock() = CooldownState::default();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where requests go, and with which key and headers (spec `memory.md` §12.1).
+//! Address, key and headers of requests (spec `memory.md` §12.1).
 
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;

@@ -16,7 +16,7 @@ pub enum EmbeddingError {
     /// The provider asks to slow down, or nobody may ask it yet: try again after that time.
     #[error("{message}")]
     RateLimited {
-        /// What happened.
+        /// Description of the failure.
         message: String,
         /// Time until the provider may be asked.
         retry_after: Option<Duration>,
@@ -24,25 +24,25 @@ pub enum EmbeddingError {
     /// The credential is missing, refused or without credit: a person must act.
     #[error("{message}")]
     Unauthorized {
-        /// What happened, and what to do.
+        /// Description of the failure, and advice.
         message: String,
     },
     /// A text, or all of them together, are too large: ask with less.
     #[error("{message}")]
     TooLarge {
-        /// What happened.
+        /// Description of the failure.
         message: String,
     },
     /// The server can't be reached, failed, or was silent: try again later.
     #[error("{message}")]
     Unavailable {
-        /// What happened.
+        /// Description of the failure.
         message: String,
     },
     /// The request is refused, or the answer makes no sense: the same request is of no use.
     #[error("{message}")]
     Invalid {
-        /// What happened.
+        /// Description of the failure.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What tells the vectors of one endpoint from those of another (spec `memory.md` §7).
+//! Identity of an endpoint, by which its vectors are told from those of others (spec `memory.md` §7).
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

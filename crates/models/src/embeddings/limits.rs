@@ -1,4 +1,4 @@
-//! How much one request may carry, and how long it may take.
+//! Bounds of one request, and of its time.
 
 use std::time::Duration;
 

@@ -45,7 +45,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(5);
 const TOKENS: &str = "2048";
 /// Characters of its last line that are shown.
 const SHOWN: usize = 300;
-/// What to do without it.
+/// Advice for a machine without the program.
 const ADVICE: &str = "Install llama.cpp's llama-server and put it on the PATH of the gateway, or name a running server in \
      agents.defaults.memorySearch.remote.baseUrl, or a model directory (config.json, model.safetensors, \
      tokenizer.json) in agents.defaults.memorySearch.local.modelPath.";
@@ -144,7 +144,7 @@ struct LlamaState {
 enum ChildState {
     #[default]
     Stopped,
-    Running(Box<Running>),
+    RunningServer(Box<RunningServer>),
     Failed {
         at: Instant,
         message: String,
@@ -152,7 +152,7 @@ enum ChildState {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningServer {
     child: Child,
     client: EmbeddingClient,
     /// Reads what the program says, so that it is never stopped by a full pipe.
@@ -186,7 +186,7 @@ impl LlamaServer {
         &self.shared.identity
     }
 
-    /// What one request may carry, and how long it may take.
+    /// Bounds of one request, and of its time.
     pub fn limits(&self) -> EmbeddingLimits {
         EmbeddingLimits::of(EmbeddingProvider::Local, ServerKind::OnThisMachine)
     }
@@ -213,7 +213,7 @@ impl LlamaServer {
     /// Ends the program, as after some idle minutes. The next text starts it anew.
     pub async fn stop(&self) {
         let mut state = self.shared.child.lock().await;
-        if let ChildState::Running(running) = &mut *state {
+        if let ChildState::RunningServer(running) = &mut *state {
             let _ = running.child.start_kill();
             if tokio::time::timeout(STOP_DEADLINE, running.child.wait()).await.is_err() {
                 tracing::warn!("{PROGRAM} does not end");
@@ -226,7 +226,7 @@ impl LlamaServer {
     async fn client(&self) -> Result<EmbeddingClient, EmbeddingError> {
         let mut state = self.shared.child.lock().await;
         match &mut *state {
-            ChildState::Running(running) => match running.child.try_wait() {
+            ChildState::RunningServer(running) => match running.child.try_wait() {
                 Ok(None) => return Ok(running.client.clone()),
                 Ok(Some(status)) => tracing::warn!(%status, "{PROGRAM} has ended; starting it anew"),
                 Err(error) => tracing::warn!(%error, "{PROGRAM}"),
@@ -240,7 +240,7 @@ impl LlamaServer {
         match self.shared.start().await {
             Ok(running) => {
                 let client = running.client.clone();
-                *state = ChildState::Running(Box::new(running));
+                *state = ChildState::RunningServer(Box::new(running));
                 Ok(client)
             }
             Err(reason) => {
@@ -254,7 +254,7 @@ impl LlamaServer {
 
 impl LlamaState {
     /// Starts the program and waits until its model is loaded.
-    async fn start(&self) -> Result<Running, String> {
+    async fn start(&self) -> Result<RunningServer, String> {
         let port = free_port().map_err(|error| format!("no port is free: {error}"))?;
         // Other users of this machine can reach the port, but do not know the key.
         let key = SecretString::from(format!("{:032x}", rand::random::<u128>()));
@@ -276,7 +276,7 @@ impl LlamaState {
             cooldown: Arc::default(),
             keeps_key: false,
         });
-        Ok(Running { child, client, _reader: reader })
+        Ok(RunningServer { child, client, _reader: reader })
     }
 
     fn command(&self, port: u16, key: &SecretString) -> Command {

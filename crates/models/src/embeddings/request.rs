@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::provider::EmbeddingProvider;
 
-/// What texts are used for: some models embed questions and documents differently.
+/// Use of texts: some models embed questions and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextUse {
     Query,

@@ -20,7 +20,7 @@ use crate::variables::Variables;
 /// Values of `remote.apiKey` that name a variable, for Gemini alone.
 const GEMINI_VARIABLES: [&str; 2] = ["GOOGLE_API_KEY", "GEMINI_API_KEY"];
 
-/// Where vectors come from.
+/// Source of vectors.
 #[derive(Debug, Clone)]
 pub enum EmbeddingSource {
     /// A server that is asked over HTTP.
@@ -34,7 +34,7 @@ pub enum EmbeddingSource {
 /// The provider that is used.
 #[derive(Debug, Clone)]
 pub struct EmbeddingSelection {
-    /// Where vectors come from.
+    /// Source of vectors.
     pub source: EmbeddingSource,
     /// The provider.
     pub provider: EmbeddingProvider,
@@ -47,7 +47,7 @@ pub struct EmbeddingSelection {
 pub struct EmbeddingFallback {
     /// The provider that was asked for.
     pub from: EmbeddingProvider,
-    /// Why it can't be used.
+    /// Reason why it can't be used.
     pub reason: String,
 }
 

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::provider::EmbeddingProvider;
 
-/// Where and how texts are embedded.
+/// Provider, model and address of embeddings.
 #[derive(Debug, Clone, Default)]
 pub struct EmbeddingSettings {
     /// `provider`; absent takes the first one that can be used.

@@ -1,4 +1,4 @@
-//! Which provider is used, with which key.
+//! Selection of the provider and its key.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use openclaw_models::embeddings::LocalEmbeddings;
 
 use super::*;
 
-/// What is selected: the provider, and the one in whose place it is.
+/// The selected provider, and the one in whose place it is.
 async fn selected(variables: &[(&str, &str)], settings: &EmbeddingSettings) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     let found = embeddings(variables).select(&ModelSettings::default(), dir.path(), settings).await;

@@ -1,11 +1,11 @@
-//! Whether jobs are still begun, or all texts are embedded one request after another. Pure.
+//! Decides if more jobs are begun, or all texts are embedded by ordinary requests. Pure.
 
 use super::BatchError;
 
 /// Failures after which no more jobs are begun.
 const MOST: u32 = 2;
 
-/// How jobs did in this process.
+/// Record of the jobs of this process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BatchHealth {
     failures: u32,

@@ -11,7 +11,7 @@ use crate::embeddings::request::{TextUse, content};
 
 /// A body with its type.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Upload {
+pub(super) struct BatchUpload {
     pub(super) content_type: String,
     pub(super) body: String,
 }
@@ -30,7 +30,7 @@ pub(super) fn upload_url(provider: EmbeddingProvider, root: &str) -> String {
 }
 
 /// The file of a job, as a form or as related parts.
-pub(super) fn upload(provider: EmbeddingProvider, model: &str, requests: &[BatchRequest]) -> Upload {
+pub(super) fn upload(provider: EmbeddingProvider, model: &str, requests: &[BatchRequest]) -> BatchUpload {
     let lines: Vec<String> =
         requests.iter().map(|request| line(provider, model, request).to_string()).collect();
     let lines = lines.join("\n");
@@ -44,7 +44,7 @@ pub(super) fn upload(provider: EmbeddingProvider, model: &str, requests: &[Batch
                 "--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{about}\r\n--{boundary}\r\n\
                  Content-Type: application/jsonl; charset=UTF-8\r\n\r\n{lines}\r\n--{boundary}--\r\n"
             );
-            Upload { content_type: format!("multipart/related; boundary={boundary}"), body }
+            BatchUpload { content_type: format!("multipart/related; boundary={boundary}"), body }
         }
         EmbeddingProvider::OpenAi | EmbeddingProvider::Voyage | EmbeddingProvider::Local => {
             let body = format!(
@@ -52,7 +52,7 @@ pub(super) fn upload(provider: EmbeddingProvider, model: &str, requests: &[Batch
                  Content-Disposition: form-data; name=\"file\"; filename=\"memory-embeddings.{hash}.jsonl\"\r\n\
                  Content-Type: application/jsonl\r\n\r\n{lines}\r\n--{boundary}--\r\n"
             );
-            Upload { content_type: format!("multipart/form-data; boundary={boundary}"), body }
+            BatchUpload { content_type: format!("multipart/form-data; boundary={boundary}"), body }
         }
     }
 }
@@ -133,7 +133,7 @@ const OUTPUTS: &[&str] = &[
     "/response/responsesFile",
 ];
 
-/// How a job is. `None` if the answer says nothing of it.
+/// State of a job. `None` if the answer says nothing of it.
 pub(super) fn state(answer: &Value) -> Option<BatchState> {
     let named = ["/status", "/state", "/metadata/state"];
     let name = named.iter().find_map(|place| answer.pointer(place)?.as_str())?.to_lowercase();
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn uploads_are_those_of_the_reference() {
         let requests = one("3428b430", "# 2026-01-28\n");
-        let Upload { content_type, body } = upload(Gemini, "gemini-embedding-001", &requests);
+        let BatchUpload { content_type, body } = upload(Gemini, "gemini-embedding-001", &requests);
         let boundary = content_type.strip_prefix("multipart/related; boundary=").unwrap();
         assert_eq!(boundary.len(), "openclaw-".len() + 64);
         let hash = boundary.strip_prefix("openclaw-").unwrap();
