@@ -282,7 +282,9 @@ async fn a_group_has_the_tools_and_skills_that_its_settings_leave() {
 async fn a_request_that_failed_is_no_part_of_the_next_one() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|request| match request.last_user_text() {
-        said if said.contains("wipe it") => Reply::openai_error(400, "invalid_request_error", "no such thing"),
+        said if said.contains("wipe it") => {
+            Reply::openai_error(400, "invalid_request_error", "no such thing")
+        }
         _ => Reply::text("here"),
     })
     .await;

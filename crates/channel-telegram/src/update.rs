@@ -172,6 +172,7 @@ pub(super) fn numbered_unreadable(number: i64, account: &str, me: &Me, why: &str
 fn silent(native_id: String, account: &str, me: &Me, why: &str, now: i64) -> Inbound {
     Inbound {
         unique_id: unique_id(me, &native_id, UNKNOWN),
+        former_unique_id: None,
         native_id,
         address: Address {
             channel: ID.to_owned(),
@@ -287,18 +288,20 @@ impl Scene<'_> {
         let edited = place.int("edit_date").filter(|_| matches!(event, InboundEvent::Edited { .. }));
         let native_id = format!("update:{}", self.number);
         let target = chat.int("id")?.to_string();
-        let unique_id = match &event {
+        let of_event = unique_id(self.me, &native_id, &self.about);
+        let (unique_id, former_unique_id) = match &event {
             InboundEvent::Message(message) => {
-                unique_id(self.me, "message", &format!("{target}:{}", message.message_id))
+                (unique_id(self.me, "message", &format!("{target}:{}", message.message_id)), of_event)
             }
             InboundEvent::Button { .. }
             | InboundEvent::Edited { .. }
             | InboundEvent::Reaction { .. }
             | InboundEvent::Moved { .. }
-            | InboundEvent::Unreadable { .. } => unique_id(self.me, &native_id, &self.about),
+            | InboundEvent::Unreadable { .. } => (of_event, None),
         };
         Some(Inbound {
             unique_id,
+            former_unique_id,
             native_id,
             address: Address {
                 channel: ID.to_owned(),

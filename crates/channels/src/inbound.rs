@@ -19,6 +19,10 @@ pub struct Inbound {
     /// events of older versions, which are identified by their account and [`native_id`](Self::native_id).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_id: Option<String>,
+    /// The [`unique_id`](Self::unique_id) that an older version gave the event, where it is another. Not stored: only
+    /// what is delivered again after an update has to be found by it.
+    #[serde(skip)]
+    pub former_unique_id: Option<String>,
     /// Conversation that it happened in; an answer goes there.
     pub address: Address,
     /// Kind, title and other facts of that conversation.

@@ -15,6 +15,7 @@ pub fn group_event(native_id: &str, group: &str, message: InboundMessage) -> Inb
     Inbound {
         native_id: native_id.to_owned(),
         unique_id: None,
+        former_unique_id: None,
         address: Address {
             channel: "telegram".to_owned(),
             account: "default".to_owned(),

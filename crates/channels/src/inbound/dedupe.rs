@@ -8,13 +8,24 @@ impl Inbound {
     pub fn dedupe_key(&self) -> String {
         match &self.unique_id {
             // No account has an empty name.
-            Some(id) => format!("{}\n\n{id}", self.address.channel),
-            None => self.former_dedupe_key(),
+            Some(id) => self.key_of(id),
+            None => self.key_of_account(),
         }
     }
 
-    /// Returns the dedupe key that older versions used, before there were unique ids.
-    pub fn former_dedupe_key(&self) -> String {
+    /// Returns the dedupe keys that older versions used: before there were unique ids, and before the unique id of a
+    /// message was that of its conversation. Without another unique id they are the same.
+    pub fn former_dedupe_keys(&self) -> [String; 2] {
+        let by_account = self.key_of_account();
+        let by_id = self.former_unique_id.as_ref().map(|id| self.key_of(id));
+        [by_id.unwrap_or_else(|| by_account.clone()), by_account]
+    }
+
+    fn key_of(&self, unique_id: &str) -> String {
+        format!("{}\n\n{unique_id}", self.address.channel)
+    }
+
+    fn key_of_account(&self) -> String {
         let Address { channel, account, .. } = &self.address;
         format!("{channel}\n{account}\n{}", self.native_id)
     }
@@ -41,6 +52,10 @@ mod tests {
         assert_eq!(event.dedupe_key(), "telegram\nwork\nupdate:7");
         event.unique_id = Some("7000:update:7:5:11:0".to_owned());
         assert_eq!(event.dedupe_key(), "telegram\n\n7000:update:7:5:11:0");
-        assert_eq!(event.former_dedupe_key(), "telegram\nwork\nupdate:7");
+        let by_account = "telegram\nwork\nupdate:7";
+        assert_eq!(event.former_dedupe_keys(), [by_account; 2]);
+        event.unique_id = Some("7000:message:5:11".to_owned());
+        event.former_unique_id = Some("7000:update:7:5:11:0".to_owned());
+        assert_eq!(event.former_dedupe_keys(), ["telegram\n\n7000:update:7:5:11:0", by_account]);
     }
 }

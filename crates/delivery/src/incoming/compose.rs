@@ -313,6 +313,7 @@ mod tests {
         Inbound {
             native_id: "update:1".to_owned(),
             unique_id: None,
+            former_unique_id: None,
             address: Address {
                 channel: "telegram".to_owned(),
                 account: "default".to_owned(),

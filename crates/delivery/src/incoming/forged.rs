@@ -28,6 +28,7 @@ fn scene(kind: ConversationKind) -> Scene {
     let said = Inbound {
         native_id: "update:1".to_owned(),
         unique_id: None,
+        former_unique_id: None,
         address: Address {
             channel: "telegram".to_owned(),
             account: "default".to_owned(),

@@ -196,10 +196,10 @@ impl ArrivalRow {
 pub struct ArrivalIdentity<'a> {
     /// Dedupe key of the event.
     pub identity: String,
-    /// The dedupe key that older versions used. They stored neither the bot nor the time: of their
-    /// rows one counts that has this key and is about the same message, so that an update does not
-    /// answer again what they answered.
-    pub former: String,
+    /// The dedupe keys that older versions used. The first of them stored neither the bot nor the
+    /// time: of their rows one counts that has such a key and is about the same message, so that
+    /// an update does not answer again what they answered.
+    pub former: [String; 2],
     /// Conversation.
     pub target: &'a str,
     /// The platform's id of the message it is about.
@@ -211,7 +211,7 @@ impl<'a> ArrivalIdentity<'a> {
     pub fn of(new: &'a NewArrival) -> Self {
         Self {
             identity: new.event.dedupe_key(),
-            former: new.event.former_dedupe_key(),
+            former: new.event.former_dedupe_keys(),
             target: &new.event.address.target,
             message_id: new.message_id(),
         }
@@ -220,7 +220,7 @@ impl<'a> ArrivalIdentity<'a> {
     /// True if a row is of this event.
     pub fn is_of(&self, row: &ArrivalRow) -> bool {
         let is_about = row.target == self.target && row.message_id.as_deref() == self.message_id;
-        row.identity == self.identity || (row.identity == self.former && is_about)
+        row.identity == self.identity || (self.former.contains(&row.identity) && is_about)
     }
 }
 
@@ -365,6 +365,12 @@ mod tests {
         ];
         for (row, new, is_same) in rows {
             assert_eq!(ArrivalIdentity::of(&new).is_of(row), is_same, "{new:?}");
+        }
+        // A unique id of another version is as good, for the same message.
+        for (target, is_same) in [("-1", true), ("-2", false)] {
+            let mut new = new(Some("1:message"), target);
+            new.event.former_unique_id = Some("1:a:x".to_owned());
+            assert_eq!(ArrivalIdentity::of(&new).is_of(&stored), is_same, "{target}");
         }
     }
 }

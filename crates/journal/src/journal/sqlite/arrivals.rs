@@ -96,10 +96,13 @@ pub(super) fn select(
     match query {
         ArrivalQuery::Number(number) => some("seq = ?1", &[number]),
         ArrivalQuery::Same(ArrivalIdentity { identity, former, .. }) => {
-            let sql = format!("SELECT {COLUMNS}, {content} FROM arrivals WHERE identity IN (?1, ?2)");
+            let sql = format!("SELECT {COLUMNS}, {content} FROM arrivals WHERE identity IN (?1, ?2, ?3)");
             let order = (query.is_newest_first(), most);
             let is_meant = |row: &ArrivalRow| query.matches(row);
-            read_few(db.prepare_cached(&sql)?, [identity, former], order, read, is_meant, |row| row.number)
+            let [by_id, by_account] = former;
+            read_few(db.prepare_cached(&sql)?, [identity, by_id, by_account], order, read, is_meant, |row| {
+                row.number
+            })
         }
         ArrivalQuery::Waiting { after } => some("fate IS NULL AND seq > ?1", &[after]),
         ArrivalQuery::Noted { conversation: Address { channel, account, target, .. }, before } => {

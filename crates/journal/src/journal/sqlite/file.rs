@@ -191,7 +191,7 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
 ";
 
 /// Adds the identity of events that are known by their account and number, as
-/// [`Inbound::former_dedupe_key`](openclaw_channels::Inbound::former_dedupe_key) builds it.
+/// [`Inbound::former_dedupe_keys`](openclaw_channels::Inbound::former_dedupe_keys) builds it.
 pub(super) const IDENTIFIED_FORMERLY: &str = "
 UPDATE arrivals SET identity = channel || char(10) || account || char(10) || native_id WHERE identity IS NULL;
 ";
