@@ -90,6 +90,30 @@ async fn the_file_of_this_host_needs_no_gateway() {
 }
 
 #[tokio::test]
+async fn a_profile_begins_a_file_of_its_own_with_the_rules_at_home() {
+    let home = gateway().prepare().unwrap();
+    let rules = r#"{"version":1,"defaults":{"ask":"always"},"agents":{"*":{"allowlist":["/usr/bin/jq"]}}}"#;
+    std::fs::write(path(&home), rules).unwrap();
+    let dev = async |args: &[&str]| {
+        let mut command = home.command();
+        command.env_remove("OPENCLAW_STATE_DIR").args(["--dev", "approvals"]).args(args).arg("--json");
+        json_of(&Ended::of(command).await)
+    };
+    let own = home.home().join(".openclaw-dev/exec-approvals.json");
+    assert_eq!(dev(&["get"]).await["path"], json!(path(&home)));
+    assert!(!own.exists(), "reading makes no file");
+    let patterns = |answer: &Value| {
+        let entries = answer["file"]["agents"]["*"]["allowlist"].as_array().unwrap().clone();
+        entries.iter().map(|entry| entry["pattern"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let added = dev(&["allowlist", "add", "/usr/bin/uptime"]).await;
+    assert_eq!((&added["path"], &added["file"]["defaults"]), (&json!(own), &json!({"ask": "always"})));
+    assert_eq!(patterns(&added), ["/usr/bin/jq", "/usr/bin/uptime"]);
+    assert_eq!(patterns(&dev(&["allowlist", "remove", "/usr/bin/jq"]).await), ["/usr/bin/uptime"]);
+    assert_eq!(std::fs::read_to_string(path(&home)).unwrap(), rules, "it is the main gateway's");
+}
+
+#[tokio::test]
 async fn a_whole_file_is_put_in_place_and_the_token_stays() {
     let home = gateway().prepare().unwrap();
     let was = json!({"version": 1, "socket": {"path": "/s", "token": "secret"}, "other": {"kept": true}});

@@ -28,6 +28,7 @@ use crate::command::session::{CommandEnding, CommandSession, CommandSpec, End, F
 use crate::command::sessions::{CommandOwner, CommandSessions, NotStarted};
 use crate::exec::approvals::analysis::quoted;
 use crate::exec::approvals::resolve::{ApprovalProgress, Decision, ToolValues};
+use crate::exec::approvals::store::ApprovalsStore;
 use crate::exec::environment;
 use crate::exec::settings::ExecSettings;
 use crate::path::{Confinement, Resolver};
@@ -257,7 +258,7 @@ fn case(
     order: &CommandSpec,
     workspace: &Path,
 ) -> Case {
-    let state = settings.approvals.as_ref().and_then(|store| store.path().parent());
+    let state = settings.approvals.as_ref().and_then(ApprovalsStore::state_dir);
     let writable = [Some(workspace), state, Some(settings.environment.temp_dir())];
     let variables = &order.launch.environment;
     let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());

@@ -120,9 +120,13 @@ impl Case {
         self.shown.get().is_some_and(|shown| !shown.holds(&now()))
     }
 
-    /// The command runs all the same where the file can't be written.
+    /// The command runs all the same where the file can't be written. Rules of the instance at home get no note: it would begin
+    /// a file of this one, and what is changed there later would not hold here.
     fn note_use(&self, found: &Evaluation) {
-        let Some(store) = self.store.as_ref().filter(|_| !found.used_entries().is_empty()) else { return };
+        let Some(store) = self.store.as_ref().filter(|store| !store.is_shared()) else { return };
+        if found.used_entries().is_empty() {
+            return;
+        }
         let noted = store.update(|file| {
             for (pattern, path) in found.used_entries() {
                 file.record_use(&self.agent, pattern, &self.command, path, now_ms());

@@ -10,7 +10,6 @@ use super::*;
 use crate::approvals::{Approvals, Decision};
 use crate::command::sessions::CommandSessions;
 use crate::command::slug;
-use crate::exec::approvals::store::ApprovalsStore;
 use crate::testing::context;
 
 struct Bench {
@@ -267,6 +266,35 @@ async fn what_is_always_allowed_is_not_asked_again() {
     people.resolve(&people.waiting()[0].id, Decision::AllowOnce, None).unwrap();
     let line = next(&mut told).await;
     assert!(line.contains("exec denied: host=gateway security=deny): ls"), "{line}");
+}
+
+#[tokio::test]
+async fn rules_of_the_instance_at_home_are_never_written() {
+    let home = tempfile::tempdir().unwrap();
+    let (state, at_home) = (home.path().join("state"), home.path().join(".openclaw/exec-approvals.json"));
+    let printf = std::fs::canonicalize("/usr/bin/printf").unwrap();
+    let rules = json!({"version": 1, "agents": {"main": {"allowlist": [{"pattern": printf}]}}}).to_string();
+    std::fs::create_dir(home.path().join(".openclaw")).unwrap();
+    std::fs::write(&at_home, &rules).unwrap();
+    let people = Arc::new(Approvals::default());
+    let mut told = None;
+    let bench = Bench::with(|settings| {
+        guarded(&state, &people)(settings);
+        settings.approvals = Some(ApprovalsStore::new(&state, home.path()));
+        told = Some(heard(settings));
+    });
+    assert_eq!(bench.says(json!({"command": "/usr/bin/printf a"})).await, "a");
+    let own = state.join("exec-approvals.json");
+    assert!(!own.exists(), "a use begins no file");
+    let ls = std::fs::canonicalize("/usr/bin/ls").unwrap();
+    bench.call(json!({"command": ls})).await.unwrap();
+    people.resolve(&people.waiting()[0].id, Decision::AllowAlways, None).unwrap();
+    next(told.as_mut().unwrap()).await;
+    let begun = std::fs::read_to_string(own).unwrap();
+    for program in [&printf, &ls] {
+        assert!(begun.contains(program.to_str().unwrap()), "{begun}");
+    }
+    assert_eq!(std::fs::read_to_string(at_home).unwrap(), rules);
 }
 
 #[tokio::test]

@@ -59,16 +59,27 @@ pub struct ApprovalsStore {
 }
 
 impl ApprovalsStore {
-    /// `<state>/exec-approvals.json`, or `~/.openclaw/exec-approvals.json` while only that exists: OpenClaw has it there
-    /// whatever the state directory is.
+    /// `<state>/exec-approvals.json`. While that does not exist, `~/.openclaw/exec-approvals.json` is read in its place, because
+    /// OpenClaw has it there whatever the state directory is. It is never written: it belongs to the instance at home, and the
+    /// first change begins the file of this one with what it holds.
     pub fn new(state_dir: &Path, home: &Path) -> Self {
         let [own, fallback] = approvals_files(state_dir, home);
         Self { own, fallback }
     }
 
-    /// The file in use.
-    pub fn path(&self) -> &Path {
-        if !is_there(&self.own) && is_there(&self.fallback) { &self.fallback } else { &self.own }
+    /// The file that is read.
+    fn path(&self) -> &Path {
+        if self.is_shared() { &self.fallback } else { &self.own }
+    }
+
+    /// True if the rules in force are those of the instance at home.
+    pub fn is_shared(&self) -> bool {
+        !is_there(&self.own) && is_there(&self.fallback)
+    }
+
+    /// State directory of this instance.
+    pub fn state_dir(&self) -> Option<&Path> {
+        self.own.parent()
     }
 
     /// Reads the file. A missing file has no rules.
@@ -85,8 +96,7 @@ impl ApprovalsStore {
     /// # Errors
     /// [`ApprovalsError`]; the file is as it was then.
     pub fn replace(&self, file: ApprovalsFile, base_hash: Option<&str>) -> Result<Loaded, ApprovalsError> {
-        let path = self.path();
-        with_lock(path, |current| {
+        self.with_lock(|current| {
             match base_hash {
                 None if current.exists => return Err(ApprovalsError::HashRequired),
                 Some(seen) if current.exists && seen != current.hash => return Err(ApprovalsError::Changed),
@@ -105,11 +115,30 @@ impl ApprovalsStore {
     /// # Errors
     /// [`ApprovalsError`]; the file is as it was then.
     pub fn update(&self, change: impl FnOnce(&mut ApprovalsFile)) -> Result<Loaded, ApprovalsError> {
-        with_lock(self.path(), |current| {
+        self.with_lock(|current| {
             let mut next = current.file;
             change(&mut next);
             Ok(next)
         })
+    }
+
+    /// Replaces the own file by what `next` makes of what is read, while no other writer can.
+    fn with_lock(
+        &self,
+        next: impl FnOnce(Loaded) -> Result<ApprovalsFile, ApprovalsError>,
+    ) -> Result<Loaded, ApprovalsError> {
+        let path = &self.own;
+        let failed = |source: io::Error| ApprovalsError::Io { path: path.display().to_string(), source };
+        // The file a link leads to is replaced, not the link.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut lock_name = target.clone().into_os_string();
+        lock_name.push(".lock");
+        let lock = private_file::append(Path::new(&lock_name)).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let file = next(self.load()?)?;
+        let text = file.to_text().map_err(|source| failed(source.into()))?;
+        private_file::replace(&target, text.as_bytes(), Durability::Synced).map_err(failed)?;
+        Ok(Loaded { path: path.to_owned(), exists: true, hash: hash_of(&text), file })
     }
 }
 
@@ -140,24 +169,6 @@ fn load(path: &Path) -> Result<Loaded, ApprovalsError> {
         ApprovalsFile::default()
     };
     Ok(Loaded { path: path.to_owned(), exists, hash: hash_of(&text), file })
-}
-
-/// Replaces the file by what `next` makes of it, while no other writer can.
-fn with_lock(
-    path: &Path,
-    next: impl FnOnce(Loaded) -> Result<ApprovalsFile, ApprovalsError>,
-) -> Result<Loaded, ApprovalsError> {
-    let failed = |source: io::Error| ApprovalsError::Io { path: path.display().to_string(), source };
-    // The file a link leads to is replaced, not the link.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut lock_name = target.clone().into_os_string();
-    lock_name.push(".lock");
-    let lock = private_file::append(Path::new(&lock_name)).map_err(failed)?;
-    lock.lock().map_err(failed)?;
-    let file = next(load(path)?)?;
-    let text = file.to_text().map_err(|source| failed(source.into()))?;
-    private_file::replace(&target, text.as_bytes(), Durability::Synced).map_err(failed)?;
-    Ok(Loaded { path: path.to_owned(), exists: true, hash: hash_of(&text), file })
 }
 
 #[cfg(test)]

@@ -43,15 +43,39 @@ fn a_missing_file_says_nothing() {
 }
 
 #[test]
-fn the_file_at_home_is_used_while_it_is_the_only_one() {
+fn the_file_at_home_is_read_while_it_is_the_only_one_and_never_written() {
     let bench = Bench::new();
     let at_home = bench.dir.path().join(".openclaw/exec-approvals.json");
-    bench.write(&at_home, "{\"version\":1,\"defaults\":{\"ask\":\"always\"}}");
-    assert_eq!(bench.store.load().unwrap().path, at_home);
-    bench.store.update(|file| file.defaults.ask = None).unwrap();
-    assert!(!bench.own().exists() && !fs::read_to_string(&at_home).unwrap().contains("always"));
-    bench.write(&bench.own(), "{\"version\":1}");
-    assert_eq!(bench.store.load().unwrap().path, bench.own());
+    let text = "{\"version\":1,\"socket\":{\"token\":\"t\"},\"defaults\":{\"security\":\"deny\",\"ask\":\"always\"}}";
+    bench.write(&at_home, text);
+    let seen = bench.store.load().unwrap();
+    assert_eq!(seen.path, at_home);
+    assert!(bench.store.is_shared());
+
+    let begun = bench.store.update(|file| file.defaults.ask = None).unwrap();
+    assert_eq!((&begun.path, &bench.store.load().unwrap()), (&bench.own(), &begun));
+    assert_eq!(begun.file, ApprovalsFile { socket: seen.file.socket.clone(), ..with_default("deny") });
+    assert!(!bench.store.is_shared());
+
+    fs::remove_file(bench.own()).unwrap();
+    assert!(matches!(bench.store.replace(with_default("full"), None), Err(ApprovalsError::HashRequired)));
+    let replaced = bench.store.replace(with_default("full"), Some(&seen.hash)).unwrap();
+    assert_eq!((&replaced.path, replaced.file.socket), (&bench.own(), seen.file.socket));
+    assert_eq!(fs::read_to_string(&at_home).unwrap(), text, "it belongs to the instance at home");
+    let names = fs::read_dir(at_home.parent().unwrap()).unwrap().count();
+    assert_eq!(names, 1, "nothing is put beside it");
+}
+
+#[test]
+fn in_the_state_directory_at_home_there_is_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = dir.path().join(".openclaw/exec-approvals.json");
+    fs::create_dir(dir.path().join(".openclaw")).unwrap();
+    fs::write(&own, "{\"version\":1}").unwrap();
+    let store = ApprovalsStore::new(&dir.path().join(".openclaw"), dir.path());
+    assert!(!store.is_shared());
+    assert_eq!(store.update(|file| assert!(file.allow("main", "/a", &mut mint))).unwrap().path, own);
+    assert!(fs::read_to_string(own).unwrap().contains("/a"));
 }
 
 #[test]
