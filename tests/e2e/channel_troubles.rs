@@ -363,7 +363,12 @@ async fn the_account_default_goes_with_its_token() {
     assert_eq!(added.code, Some(0), "{added:?}");
     has(&added.out, &[&format!("Its token is read from {path} at each start.")]);
     assert_eq!(section(&gateway)["accounts"]["default"]["tokenFile"], path);
-    ok(&gateway, &telegram(&["add", "--account", "default", "--use-env"])).await;
+    let mut add = gateway.command();
+    add.env("TELEGRAM_BOT_TOKEN", "444444:AA-a-token-of-the-environment");
+    add.args(telegram(&["add", "--account", "default", "--use-env"]));
+    let added = Ended::of(add).await;
+    assert_eq!(added.code, Some(0), "{added:?}");
+    has(&added.out, &["Changed Telegram account \"default\".", "TELEGRAM_BOT_TOKEN counts"]);
     assert_eq!(section(&gateway)["accounts"]["default"]["tokenFile"], Value::Null);
 
     gateway.terminate().await.unwrap();
@@ -371,6 +376,63 @@ async fn the_account_default_goes_with_its_token() {
     ok(&gateway, &telegram(&["remove", "--account", "work", "--delete"])).await;
     let left = section(&gateway);
     assert!(left.get("botToken").is_none() && left.get("accounts").is_none(), "{left}");
+}
+
+#[tokio::test]
+async fn a_stored_token_stays_where_the_new_source_has_none() {
+    let gateway = gateway().env("OPENCLAW_TELEGRAM_API_ROOT", NOWHERE).prepare().unwrap();
+    let file = || std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+    let add = async |more: &[&str]| {
+        openclaw(&gateway, &[&["channels", "add", "--channel", "telegram"], more].concat()).await
+    };
+    let nowhere = "The token file /no/such can't be read: No such file or directory";
+    add(&["--token-file", "/no/such"]).await.failed(&[nowhere]);
+    let added = add(&["--token", "222222:AA-a-token-of-a-test"]).await;
+    assert_eq!(added.code, Some(0), "{added:?}");
+    has(&added.out, &["Added Telegram account \"default\"."]);
+    let before = file();
+    add(&["--use-env"]).await.failed(&[
+        "TELEGRAM_BOT_TOKEN is not set here, and Telegram account \"default\" has a token in the configuration: nothing was changed",
+        "`openclaw channels logout --channel telegram --account default`",
+    ]);
+    add(&["--token-file", "/no/such"]).await.failed(&[nowhere]);
+    let empty = gateway.home().join("empty");
+    std::fs::write(&empty, "\n").unwrap();
+    add(&["--token-file", empty.to_str().unwrap()]).await.failed(&["There is no bot token in"]);
+    assert_eq!(file(), before);
+    let same = add(&["--token", "222222:AA-a-token-of-a-test"]).await;
+    has(&same.out, &["Changed Telegram account \"default\".", "Its token is the same as before."]);
+    // It can't be asked about, and is stored.
+    let other = add(&["--token", "333333:AA-a-token-of-a-test"]).await;
+    has(&other.out, &["Changed Telegram account \"default\".", "Its former token was replaced."]);
+    has(&other.err, &["could not be asked"]);
+    assert!(file().contains("333333:"), "{}", file());
+}
+
+#[tokio::test]
+async fn an_account_whose_token_cannot_be_read_here_gets_a_name_all_the_same() {
+    let accounts = json!({"channels": {"telegram": {"accounts": {"work": {"tokenFile": "/no/such"}}}}});
+    let gateway = gateway().config(accounts).prepare().unwrap();
+    let add = ["channels", "add", "--channel", "telegram", "--name", "Mine"];
+    let work = openclaw(&gateway, &[&add[..], &["--account", "work"]].concat()).await;
+    assert_eq!(work.code, Some(0), "{work:?}");
+    has(&work.out, &["Changed Telegram account \"work\"."]);
+    has(&work.err, &["can't be started: the token file /no/such"]);
+    let text = std::fs::read(gateway.state_dir().join("openclaw.json")).unwrap();
+    let file: Value = serde_json::from_slice(&text).unwrap();
+    let work = &file["channels"]["telegram"]["accounts"]["work"];
+    assert_eq!((&work["name"], &work["tokenFile"]), (&json!("Mine"), &json!("/no/such")));
+    // One that there is not needs a token.
+    openclaw(&gateway, &[&add[..], &["--account", "other"]].concat()).await.failed(&["Give one of --token"]);
+
+    // Keys that were set before, and no account.
+    let other = json!({"channels": {"telegram": {"webhookSecret": "a-secret-of-a-test"}}});
+    let other = crate::gateway().config(other).prepare().unwrap();
+    openclaw(&other, &add).await.failed(&["Give one of --token"]);
+    ok(&other, &["channels", "add", "--channel", "telegram", "--use-env"]).await;
+    let named = openclaw(&other, &add).await;
+    has(&named.out, &["Changed Telegram account \"default\"."]);
+    has(&named.err, &["can't be started: Telegram bot token missing"]);
 }
 
 /// The doctor tells what `channels status` sends people to it for.

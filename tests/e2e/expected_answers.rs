@@ -82,9 +82,18 @@ async fn who_adds_a_bot_hears_whether_the_platform_takes_its_token() {
     let add = ["channels", "add", "--channel", "telegram", "--token", &token];
     has(&ok(&gateway, &add).await, &["Telegram takes the token: it is @"]);
     server.revoke(true);
+    let file = || std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+    let before = file();
+    let refused = openclaw(&gateway, &[&add[..5], &["222222:AA-a-token-of-a-test"]].concat()).await;
+    has(&refused.err, &["Telegram does not take this token", "404", "stored all the same"]);
+    assert_ne!(file(), before);
+    std::fs::write(gateway.state_dir().join("openclaw.json"), &before).unwrap();
+    let refused = openclaw(&gateway, &[&add[..], &["--account", "second"]].concat()).await;
+    refused.failed(&["has this token already"]);
     let refused = openclaw(&gateway, &add).await;
-    has(&refused.err, &["Telegram does not take this token", "401"]);
+    refused.failed(&["Telegram does not take this token", "401", "nothing was changed"]);
     assert!(!refused.err.contains(&token), "{refused:?}");
+    assert_eq!(file(), before);
 }
 
 #[tokio::test]

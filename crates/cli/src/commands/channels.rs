@@ -8,6 +8,7 @@ mod remove;
 mod resolve;
 pub(super) mod table;
 mod taken_up;
+mod token_source;
 pub(super) mod warnings;
 mod wizard;
 
