@@ -571,3 +571,22 @@ async fn a_run_without_commands_writes_no_hook() {
         assert!(said.contains("Successfully wrote"), "{config}: {said}");
     }
 }
+
+#[tokio::test]
+async fn a_guard_that_cannot_be_found_is_named_everywhere() {
+    let guard = json!({"event": "before_tool_call", "command": ["/nowhere/guard", "--strict"]});
+    let on = json!({"hooks": {"internal": {"enabled": true, "commands": [guard]}}});
+    let gateway = gateway().config(on).start().await.unwrap();
+    let why = "there is no file /nowhere/guard; put it there, or correct its path. Until then no tool call is refused by it.";
+    gateway.logged(&format!("hook not loaded: {why}")).await.unwrap();
+    for page in [&["hooks", "check"][..], &["hooks", "list"], &["doctor"], &["status"]] {
+        let told = openclaw(&gateway, page).await.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("hooks.internal.commands.0") && told.contains(why), "{page:?}: {told}");
+    }
+    let off = json!({"hooks": {"internal": {"commands": [{"event": "before_tool_call", "command": ["/nowhere/guard"]}]}}});
+    let off = crate::gateway().config(off).prepare().unwrap();
+    for page in ["doctor", "status"] {
+        let told = openclaw(&off, &[page]).await;
+        assert!(!told.out.contains("/nowhere/guard"), "hooks are off: {told:?}");
+    }
+}

@@ -38,4 +38,4 @@ pub use event::{CommandAction, Event, EventKind, Subscription};
 pub use of_run::RunHooks;
 pub use point::HookPoint;
 pub use program::{Program, ProgramError, Programs};
-pub use set::{HookSet, problems_of_settings};
+pub use set::{HookSet, not_loaded, problems_of_settings};

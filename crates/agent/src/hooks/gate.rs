@@ -214,6 +214,7 @@ mod tests {
             {"event": "command:new", "command": []},
             {"event": "command:new", "command": ["no-such-program-here"]},
             {"event": "tool:done", "command": ["sh"]},
+            {"event": "before_tool_call", "command": ["/gone/guard", "--strict"]},
         ]);
         let document = json!({"hooks": {"internal": {
             "commands": rows, "handlers": [{"event": "command:new", "module": "/gone.js"}],
@@ -225,7 +226,7 @@ mod tests {
         let paths: Vec<String> = found.iter().map(|problem| problem.path.display().to_string()).collect();
         assert_eq!(
             paths,
-            ["handlers.0", "commands.1", "commands.2", "commands.3"]
+            ["handlers.0", "commands.1", "commands.2", "commands.3", "commands.4"]
                 .map(|name| format!("hooks.internal.{name}")),
             "{found:?}"
         );
@@ -233,5 +234,13 @@ mod tests {
             found[1].text.contains("empty") && found[2].text.contains("no-such-program-here"),
             "{found:?}"
         );
+        assert_eq!(
+            (found[0].text.as_str(), found[4].text.as_str()),
+            (
+                "there is no file /gone.js; put it there, or correct its path",
+                "there is no file /gone/guard; put it there, or correct its path. Until then no tool call is refused by it."
+            )
+        );
+        assert!(super::super::not_loaded(&config).is_empty(), "hooks are off");
     }
 }

@@ -2,6 +2,7 @@
 //! 18).
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -42,6 +43,9 @@ pub enum HandlerProblem {
     /// The hook has no handler file with a known name.
     #[error("has no handler; add an executable file named handler (or handler.sh, handler.py, handler.js …)")]
     Missing,
+    /// The file that is named does not exist.
+    #[error("there is no file {0}; put it there, or correct its path")]
+    NotThere(String),
     /// The file is named like a program but is not executable.
     #[error("{0} is not executable; run chmod +x on it")]
     NotExecutable(String),
@@ -86,8 +90,13 @@ impl Runtimes {
     /// # Errors
     /// [`HandlerProblem`].
     pub fn command(&self, file: &Path, export: &str) -> Result<Vec<OsString>, HandlerProblem> {
-        let found = trust::require(file, self.bins.sandboxes())?;
         let name = || file.display().to_string();
+        let found = match trust::require(file, self.bins.sandboxes()) {
+            Err(NotTrusted::Place(error)) if error.kind() == ErrorKind::NotFound => {
+                return Err(HandlerProblem::NotThere(name()));
+            }
+            found => found?,
+        };
         let script = match file.extension().and_then(|extension| extension.to_str()) {
             Some("js" | "mjs" | "cjs") => TypeScript::Reads,
             Some("ts" | "mts" | "cts") => {

@@ -86,7 +86,9 @@ impl HookSet {
                 Action::program(&about.name, command, dir, env.into_iter().collect())
             }
             Err(problem) => {
-                tracing::warn!(hook = %about.name, "hook not loaded: {problem}");
+                let guard = about.subscriptions.iter().find_map(|subscription| unguarded(*subscription));
+                let why = with_guard(problem.to_string(), guard);
+                tracing::warn!(hook = %about.name, "hook not loaded: {why}");
                 return;
             }
         };
@@ -107,7 +109,9 @@ impl HookSet {
                 self.add(subscription, 0.0, Action::program(&given.module, command, dir, Vec::new()));
                 tracing::info!("Registered hook (legacy): {} -> {}", given.event, given.module);
             }
-            Err(why) => tracing::warn!(module = %given.module, "hook not loaded: {why}"),
+            Err(why) => {
+                tracing::warn!(event = %given.event, module = %given.module, "hook not loaded: {why}")
+            }
         }
     }
 
@@ -121,7 +125,9 @@ impl HookSet {
                 self.add(subscription, given.priority.unwrap_or_default(), action);
                 tracing::info!("Registered hook: {} -> {program}", given.event);
             }
-            Err(why) => tracing::warn!(event = %given.event, "hook not loaded: {why}"),
+            Err(why) => {
+                tracing::warn!(event = %given.event, "hook not loaded: {}", with_guard(why, guard_of(&given.event)))
+            }
         }
     }
 
@@ -167,20 +173,58 @@ impl HookSet {
     }
 }
 
+/// Returns the hooks that somebody wants and that are not loaded, each with the reason; none where hooks are off. Blocking.
+pub fn not_loaded(config: &Config) -> Vec<Problem> {
+    if !config.hooks.internal.is_on() {
+        return Vec::new();
+    }
+    let gate = Gate::new(config);
+    let found = discover(&Places::of(config));
+    let of_hook = |hook: &Hook| {
+        let standing = gate.standing(hook);
+        let is_wanted = !standing.disabled && standing.missing.is_empty();
+        let why = standing.handler.err().filter(|_| is_wanted)?.to_string();
+        let guard = hook.about.subscriptions.iter().find_map(|subscription| unguarded(*subscription));
+        Some(Problem { path: PathBuf::from(&hook.about.name), text: with_guard(why, guard) })
+    };
+    let hooks: Vec<Problem> = found.hooks.iter().filter_map(of_hook).collect();
+    found.problems.into_iter().chain(hooks).chain(problems_of_settings(&gate, config)).collect()
+}
+
+/// Text about a hook that could refuse something and is not there to do so.
+fn unguarded(subscription: Subscription) -> Option<&'static str> {
+    match subscription {
+        Subscription::Point(HookPoint::BeforeToolCall) => Some("Until then no tool call is refused by it."),
+        Subscription::Point(HookPoint::MessageSending) => Some("Until then no message is kept back by it."),
+        Subscription::Point(_) | Subscription::Family(_) | Subscription::Event(_) => None,
+    }
+}
+
+fn guard_of(event: &str) -> Option<&'static str> {
+    Subscription::parse(event).ok().and_then(unguarded)
+}
+
+fn with_guard(why: String, guard: Option<&str>) -> String {
+    match guard {
+        Some(guard) => format!("{why}. {guard}"),
+        None => why,
+    }
+}
+
 /// Returns the problems of programs that `hooks.internal` names without a directory. Blocking.
 pub fn problems_of_settings(gate: &Gate<'_>, config: &Config) -> Vec<Problem> {
     let settings = &config.hooks.internal;
-    let problem = |list: &str, at: usize, text: String| Problem {
+    let problem = |list: &str, at: usize, event: &str, why: String| Problem {
         path: PathBuf::from(format!("hooks.internal.{list}.{at}")),
-        text,
+        text: with_guard(why, guard_of(event)),
     };
     let modules = settings.handlers.iter().enumerate().filter_map(|(at, given)| {
         let why = module(given, gate, config.environment().cwd()).err()?;
-        Some(problem("handlers", at, why))
+        Some(problem("handlers", at, &given.event, why))
     });
     let commands = settings.commands.iter().enumerate().filter_map(|(at, given)| {
         let why = command_line(given, gate, config).err()?;
-        Some(problem("commands", at, why))
+        Some(problem("commands", at, &given.event, why))
     });
     modules.chain(commands).collect()
 }
@@ -206,7 +250,9 @@ fn command_line(
         given.command.split_first().ok_or("its command is empty; name a program and its arguments")?;
     let file = match program.contains('/') || program.starts_with('~') {
         true => config.environment().expand_path(program),
-        false => gate.bins().find(program).ok_or_else(|| format!("there is no program {program} on PATH"))?,
+        false => gate.bins().find(program).ok_or_else(|| {
+            format!("there is no program {program} on PATH; install it, or write its whole path")
+        })?,
     };
     let mut command = gate.runtimes.command(&file, "default").map_err(|why| why.to_string())?;
     // An interpreter runs what an argument names.

@@ -132,6 +132,7 @@ impl DoctorRun {
         found.extend(moved_keys::finding(context));
         found.extend(config_findings::fallbacks(context));
         found.extend(config_findings::of_tools(context));
+        found.extend(config_findings::hooks(context));
         found.extend(absent::findings(context));
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(context));

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
+use openclaw_agent::hooks::discover::Problem;
+use openclaw_agent::hooks::not_loaded;
 use openclaw_config::clock::now_ms;
 use openclaw_config::settings::TailscaleMode;
 use openclaw_config::{Config, ResolvedAgent};
@@ -71,6 +73,8 @@ pub(super) struct Extras {
     pub(super) dashboard: String,
     /// Remedy if no gateway answers.
     pub(super) remedy: Option<Remedy>,
+    /// Hooks that are on and can't be loaded.
+    pub(super) hooks_not_loaded: Vec<Problem>,
     /// Answer of the gateway about the accounts of chat platforms.
     pub(super) channels: Option<Value>,
     /// Health snapshot of the gateway, where the platforms were asked for it.
@@ -123,6 +127,7 @@ impl Extras {
                 (ProbeDepth::Summary | ProbeDepth::Nothing, _) => "skipped (use --deep)",
             },
             dashboard: dashboard::plain_url(context, config, target),
+            hooks_not_loaded: not_loaded(config),
             remedy: Remedy::of(target, &probed, context.config().is_ok()),
             channels: probed.channels,
             health: probed.health,

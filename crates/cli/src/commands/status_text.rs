@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use openclaw_agent::hooks::discover::Problem;
 use openclaw_config::clock::now_ms;
 use openclaw_models::quota;
 use openclaw_protocol::params::status::{AgentBeat, SessionsSummary, StatusRow};
@@ -31,6 +32,13 @@ pub(super) fn lines(status: &StatusDocument, context: &CliContext, extras: &Extr
     if !status.sandbox_problems.is_empty() {
         lines.extend([String::new(), style.accent("Sandbox")]);
         lines.extend(status.sandbox_problems.iter().map(|problem| format!("- {}", style.error(problem))));
+    }
+    if !extras.hooks_not_loaded.is_empty() {
+        lines.extend([String::new(), style.accent("Hooks")]);
+        let told = |problem: &Problem| {
+            format!("- {}", style.error(&format!("not loaded: {}: {}", problem.path.display(), problem.text)))
+        };
+        lines.extend(extras.hooks_not_loaded.iter().map(told));
     }
     if !status.absent_features.is_empty() {
         lines.extend([String::new(), style.accent("Not in this version")]);

@@ -1,5 +1,6 @@
 //! Findings about the config. It is reported, never written.
 
+use openclaw_agent::hooks::not_loaded;
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::GatewayMode;
 use openclaw_config::{ConfigIssueKind, ExposedState, Issue, exposed_state};
@@ -60,6 +61,16 @@ pub(super) fn of_tools(context: &CliContext) -> Vec<Finding> {
     let unknown = unknown_names(&config).into_iter().map(|name| ("config.tools", name.to_string()));
     let finding = |(id, message)| Finding { id, severity: Severity::Warning, message, repairs: Vec::new() };
     exposed.chain(unknown).map(finding).collect()
+}
+
+/// Reports hooks that are on and can't be loaded.
+pub(super) fn hooks(context: &CliContext) -> impl Iterator<Item = Finding> {
+    not_loaded(&context.config_or_default()).into_iter().map(|problem| Finding {
+        id: "config.hooks",
+        severity: Severity::Warning,
+        message: format!("Hook not loaded: {}: {}", problem.path.display(), problem.text),
+        repairs: Vec::new(),
+    })
 }
 
 /// Returns a sentence about variables that the config names and that are not set here. The service may have them.

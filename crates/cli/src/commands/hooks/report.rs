@@ -224,7 +224,7 @@ impl Survey<'_> {
         let mut lines: Vec<String> = self
             .problems
             .iter()
-            .map(|problem| format!("Not a hook: {}: {}", problem.path.display(), problem.text))
+            .map(|problem| format!("Not loaded: {}: {}", problem.path.display(), problem.text))
             .collect();
         if !self.config.hooks.internal.is_on() {
             lines.push(
