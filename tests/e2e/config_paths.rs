@@ -87,6 +87,26 @@ async fn a_key_that_is_not_there_comes_with_the_default_that_is_in_force() {
 }
 
 #[tokio::test]
+async fn a_variable_and_an_included_file_that_are_missing_are_what_is_to_be_mended() {
+    let home = gateway().prepare().unwrap();
+    let path = home.state_dir().join("openclaw.json");
+    let rows = [
+        (
+            r#"{"gateway": {"auth": {"token": "${NO_SUCH_VARIABLE}"}}}"#,
+            "NO_SUCH_VARIABLE",
+            "Set what is named above in the",
+        ),
+        (r#"{"gateway": {"$include": "./none.json5"}}"#, "none.json5", "Put the included file in order"),
+    ];
+    for (text, name, fix) in rows {
+        std::fs::write(&path, text).unwrap();
+        let start = openclaw(&home, &["gateway"]).await;
+        start.failed(&[name, fix]);
+        assert!(!start.err.contains("Fix what is named above"), "{start:?}");
+    }
+}
+
+#[tokio::test]
 async fn several_mistakes_are_mended_one_by_one() {
     let gateway = gateway().prepare().unwrap();
     let (path, mut broken) = (gateway.state_dir().join("openclaw.json"), file(&gateway));

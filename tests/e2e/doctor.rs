@@ -335,6 +335,11 @@ async fn a_config_that_cannot_be_parsed_is_reported_and_left_alone() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{ oops");
     let without = openclaw(&gateway, &["doctor"]).await;
     assert_eq!(without.code, Some(0), "{without:?}");
+    std::fs::write(path.with_added_extension("bak"), "{}").unwrap();
+    for words in [&["doctor"][..], &["doctor", "--fix"]] {
+        let told = openclaw(&gateway, words).await.out;
+        assert!(told.contains("Fix it by hand, or put back") && told.contains("openclaw.json.bak"), "{told}");
+    }
 }
 
 #[tokio::test]

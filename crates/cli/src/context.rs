@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_config::{Config, Environment, Issue, Loaded, Paths, profile, shared_place, unknown_keys};
+use openclaw_config::{
+    Config, ConfigIssueKind, Environment, Issue, Loaded, Paths, profile, shared_place, unknown_keys,
+};
 use openclaw_protocol::AgentId;
 
 use crate::failure::CommandFailure;
@@ -139,11 +141,10 @@ impl CliContext {
         if self.is_config_readable() {
             let is_empty = snapshot.raw.as_ref().is_some_and(|text| text.trim().is_empty());
             let fix = match snapshot.is_parsable() {
-                true => format!("Fix what is named above in {path}"),
+                true => self.fix_of_issues(),
                 false if is_empty => format!("Remove the empty file {path} and run `openclaw setup`"),
                 false => format!("Fix the text at that line in {path}"),
             };
-            let backup = snapshot.path.with_added_extension("bak");
             let fix = if snapshot.is_parsable() && !unknown_keys(&snapshot.parsed).is_empty() {
                 format!(
                     "{fix}, or take unknown keys out with `{}`",
@@ -152,11 +153,7 @@ impl CliContext {
             } else {
                 fix
             };
-            return if backup.exists() {
-                format!("{fix}, or put back {} (what it was before the last change)", backup.display())
-            } else {
-                fix
-            };
+            return fix + &self.or_put_back();
         }
         match shared_place::open(&snapshot.path) {
             Err(error)
@@ -169,6 +166,31 @@ impl CliContext {
             }
             Ok(_) | Err(_) => format!("Put a readable config file at {path}"),
         }
+    }
+
+    /// Remedy for a config that can be parsed, without a full stop.
+    fn fix_of_issues(&self) -> String {
+        let snapshot = &self.loaded.snapshot;
+        let path = snapshot.path.display();
+        let are_all = |kind| snapshot.issues.iter().all(|issue| issue.kind == kind);
+        if are_all(ConfigIssueKind::MissingVariable) {
+            let env_file = self.paths().state_dir().join(".env");
+            return format!(
+                "Set what is named above in the environment or in {}, or write the value into {path}",
+                env_file.display()
+            );
+        }
+        if are_all(ConfigIssueKind::Include) {
+            return format!("Put the included file in order, or correct its $include in {path}");
+        }
+        format!("Fix what is named above in {path}")
+    }
+
+    /// Clause about the copy of the config from before its last change; empty if there is none.
+    pub(crate) fn or_put_back(&self) -> String {
+        let backup = self.loaded.snapshot.path.with_added_extension("bak");
+        let told = || format!(", or put back {} (what it was before the last change)", backup.display());
+        backup.exists().then(told).unwrap_or_default()
     }
 
     /// True if the text of the config could be read; a config that does not exist is an empty one.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::check::schema::type_name;
 use crate::environment::without_dots;
-use crate::{Environment, Issue, excerpt, json5, shared_place};
+use crate::{ConfigIssueKind, Environment, Issue, excerpt, json5, shared_place};
 
 const KEY: &str = "$include";
 /// Nesting of includes, as in the reference.
@@ -78,7 +78,7 @@ pub(crate) enum IncludeError {
 impl IncludeError {
     /// The error as a finding about the config.
     pub(crate) fn into_issue(self) -> Issue {
-        let issue = Issue::new("", self.to_string());
+        let issue = Issue { kind: ConfigIssueKind::Include, ..Issue::new("", self.to_string()) };
         match self {
             Self::Parse { place, .. } => issue.detailed(place),
             _ => issue,

@@ -333,7 +333,8 @@ fn interpret(parsed: &Value, paths: &Paths, env: &mut Environment) -> Interprete
     substitute::apply_config_env(&document, env);
     let mut without = document.clone();
     let missing = substitute::substitute(&mut document, env, Unresolved::Keep);
-    read.issues.extend(missing.iter().map(|missing| Issue::new("", missing.to_string())));
+    let unset = |text: String| Issue { kind: ConfigIssueKind::MissingVariable, ..Issue::new("", text) };
+    read.issues.extend(missing.iter().map(|missing| unset(missing.to_string())));
     read.legacy_issues = legacy::detect(&document);
     let accepted = accept(document, paths, env, &mut read);
     if missing.is_empty() {

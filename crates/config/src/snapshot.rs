@@ -17,6 +17,10 @@ pub enum ConfigIssueKind {
     Syntax,
     /// No version knows the key.
     UnknownKey,
+    /// A variable that the config names is not set.
+    MissingVariable,
+    /// An included file is missing or can't be used.
+    Include,
     /// Any other fault.
     #[default]
     Other,

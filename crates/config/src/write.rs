@@ -190,7 +190,10 @@ fn single_mistakes(issues: &[Issue]) -> Vec<(String, String)> {
                 let keys = issue.message.split('"').skip(1).step_by(2);
                 keys.map(|key| (join(&issue.path, key), String::new())).collect()
             }
-            ConfigIssueKind::Syntax | ConfigIssueKind::Other => {
+            ConfigIssueKind::Syntax
+            | ConfigIssueKind::MissingVariable
+            | ConfigIssueKind::Include
+            | ConfigIssueKind::Other => {
                 vec![(issue.path.clone(), issue.message.clone())]
             }
         }

@@ -100,7 +100,7 @@ fn unusable(context: &CliContext) -> Option<(&'static str, String)> {
     let fix = match unknown_keys::told(context).filter(|_| snapshot.is_parsable()) {
         Some(told) if issues.iter().all(|issue| is_unknown(issue)) => told,
         Some(told) => format!("{told} Fix the rest by hand."),
-        None => "Fix it by hand.".to_owned(),
+        None => format!("Fix it by hand{}.", context.or_put_back()),
     };
     let message = format!(
         "The config {path} cannot be used and is left as it is:{lines}\n{fix}{moved} Until then stores and transcripts are not \
