@@ -110,6 +110,10 @@ async fn an_account_that_is_switched_off_is_configured_all_the_same() {
         let send = [&["message", "send", "--target", "5", "--message", "x"], channel].concat();
         openclaw(&gateway, &send).await.failed(&[why]);
     }
+    for words in [&["channels", "start"][..], &["channels", "resolve", "@somebody"]] {
+        let words = [words, &["--channel", "telegram"]].concat();
+        openclaw(&gateway, &words).await.failed(&[&format!("Error: Telegram default: {why}")]);
+    }
 }
 
 #[tokio::test]

@@ -120,8 +120,7 @@ impl Platforms {
             let why = channel.account(config, &account).err()?;
             let told = told_unusable(config, id, &account, &why);
             match why {
-                Unusable::NotConfigured { .. } => Some(told),
-                Unusable::Disabled => Some(format!("{} {account}: {told}", channel.info().label)),
+                Unusable::NotConfigured { .. } | Unusable::Disabled => Some(told),
                 Unusable::Unknown(_) => None,
             }
         };

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use openclaw_config::{Config, PluginSwitch, account_section, plugin_switches, turn_on_command};
+use openclaw_config::{Config, PluginSwitch, account_section, plugin_switches, registry, turn_on_command};
 use serde_json::Value;
 
 use crate::Unusable;
@@ -48,11 +48,14 @@ pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<Swi
 }
 
 /// Returns the reason why an account can't be used, for people: if it is switched off, the text
-/// names the switch and how to switch it on.
+/// names the account, the switch and how to switch it on.
 pub fn told_unusable(config: &Config, channel: &str, account: &str, why: &Unusable) -> String {
     match why {
         Unusable::Disabled => match switched_off(config, channel, account) {
-            Some(off) => format!("{off}. Run: {}", off.remedy()),
+            Some(off) => {
+                let label = registry::by_any_name(channel).map_or(channel, |info| info.label);
+                format!("{label} {account}: {off}. Run: {}", off.remedy())
+            }
             None => why.to_string(),
         },
         Unusable::Unknown(_) | Unusable::NotConfigured { .. } => why.to_string(),
@@ -95,6 +98,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_account_that_is_off_is_named_with_the_switch() {
+        let file = json!({"channels": {"telegram": {"accounts": {"work": {"enabled": false}}}}});
+        let config = Config::from_json5(&file.to_string(), &Environment::new([("HOME", "/h")], "/")).unwrap();
+        assert_eq!(
+            told_unusable(&config, "telegram", "work", &Unusable::Disabled),
+            "Telegram work: it is switched off by channels.telegram.accounts.work.enabled: false. Run: openclaw config set \
+             channels.telegram.accounts.work.enabled true"
+        );
+    }
 
     #[test]
     fn the_switch_that_is_off_is_named() {
