@@ -162,6 +162,15 @@ async fn a_token_that_is_revoked_is_told_with_what_to_do() {
         (&json!(false), &json!(true))
     );
     assert_eq!(account["issues"][0]["kind"], "auth");
+    // Nor would a start help one that is stopped.
+    ok(&gateway, &["channels", "stop", "--channel", "telegram"]).await;
+    let stopped = ok(&gateway, &["channels", "status", "--probe"]).await;
+    assert!(!stopped.contains("channels start"), "{stopped}");
+    assert!(
+        stopped.contains("Telegram refuses the token (")
+            && stopped.contains("(Run: openclaw channels add --channel telegram --token <token>)"),
+        "{stopped}"
+    );
     // A working token brings it back at once.
     server.revoke(false);
     client.request("channels.start", json!({"channel": "telegram"})).await.unwrap();

@@ -335,24 +335,23 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &AccountFacts)
     let mut found: Vec<Issue> = Vec::new();
     let issue =
         |kind, message: &str, fix: String| Issue { kind, message: message.to_owned(), fix: Some(fix) };
-    match (&facts.problem, &stands.last_error) {
-        (Some(problem), _) => found.push(issue(IssueKind::Config, &problem.why, problem.fix.clone())),
-        (None, Some(error)) if stands.is_refused => {
-            let fix = format!("Run: {}", add_command(channel, id));
-            found.push(issue(IssueKind::Auth, error, fix));
-        }
-        (None, Some(error)) if !stands.connected => {
+    let refused = refused(stands, facts);
+    let another_token = || format!("Run: {}", add_command(channel, id));
+    match (&facts.problem, &refused, &stands.last_error) {
+        (Some(problem), ..) => found.push(issue(IssueKind::Config, &problem.why, problem.fix.clone())),
+        (None, Some(why), _) => found.push(issue(IssueKind::Auth, why, another_token())),
+        (None, None, Some(error)) if !stands.connected => {
             let fix = format!("Run: openclaw channels logs --channel {channel}");
             found.push(issue(IssueKind::Runtime, error, fix));
         }
-        (None, Some(error)) => {
+        (None, None, Some(error)) => {
             found.push(Issue { kind: IssueKind::Runtime, message: error.clone(), fix: None })
         }
-        (None, None) if facts.is_stopped => {
+        (None, None, None) if facts.is_stopped => {
             let fix = format!("Run: {}", command("start", channel, id));
             found.push(issue(IssueKind::Runtime, "It is stopped.", fix));
         }
-        (None, None) => {}
+        (None, None, None) => {}
     }
     if let Some(off) = unwanted(facts) {
         let message = format!("{}.", sentence(&off.to_string()));
@@ -381,10 +380,12 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &AccountFacts)
             1 => "1 message waits until it runs.".to_owned(),
             pending => format!("{pending} messages wait until it runs."),
         };
-        let remedy = match (&facts.off, &facts.problem) {
-            (Some(off), _) => format!("Run: {}", off.remedy()),
-            (None, Some(problem)) => problem.fix.clone(),
-            (None, None) => format!("Run: {}", command("start", channel, id)),
+        let remedy = match (&facts.off, &facts.problem, &refused) {
+            (Some(off), ..) => format!("Run: {}", off.remedy()),
+            (None, Some(problem), _) => problem.fix.clone(),
+            // A start would be refused again.
+            (None, None, Some(_)) => another_token(),
+            (None, None, None) => format!("Run: {}", command("start", channel, id)),
         };
         found.push(issue(IssueKind::Runtime, &message, remedy));
     }
@@ -431,6 +432,16 @@ fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &AccountFacts)
 }
 
 /// A conversation in which sends fail for long, with what to do.
+/// Text about a token that the platform refuses: to the account at work, or to the probe of one that is stopped.
+fn refused(stands: &AccountStatus, facts: &AccountFacts) -> Option<String> {
+    const UNAUTHORIZED: u16 = 401;
+    if stands.is_refused {
+        return stands.last_error.clone();
+    }
+    let probe = facts.probed.as_ref().filter(|probe| probe.status == Some(UNAUTHORIZED))?;
+    Some(format!("{} refuses the token ({}).", facts.platform, probe.error.as_deref()?))
+}
+
 fn late(one: &LateConversation) -> Issue {
     let LateConversation { target, id, since, error, waiting } = one;
     let wait = match waiting {
