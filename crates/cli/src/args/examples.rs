@@ -51,7 +51,7 @@ pub(crate) const EXAMPLES: &[CommandExamples] = &[
     ),
     ("approvals allowlist add", &["openclaw approvals allowlist add /usr/bin/uptime --agent main"]),
     ("approvals allowlist remove", &["openclaw approvals allowlist remove /usr/bin/uptime --agent main"]),
-    ("channels list", &["openclaw channels list --no-usage"]),
+    ("channels list", &["openclaw channels list --json"]),
     ("channels status", &["openclaw channels status --probe"]),
     (
         "channels add",

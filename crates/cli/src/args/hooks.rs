@@ -50,7 +50,7 @@ pub(crate) enum HooksCommand {
     },
     /// Install hooks from a directory, an archive or npm, and switch them on
     Install {
-        /// A directory, an archive (.tar, .tgz, .tar.gz, .zip) or an npm package
+        /// A directory, an archive (.tar, .tgz, .tar.gz, .tar.bz2, .zip) or an npm package
         #[arg(value_name = "path-or-spec")]
         from: String,
         /// Use the directory where it is instead of copying it

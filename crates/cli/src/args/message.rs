@@ -151,7 +151,14 @@ const ROWS: &[MessageRow] = &[
         "broadcast",
         "Send a message to several",
         &[
-            opt("targets", "targets", ArgKind::Texts, "target", "Where to; repeat it").required(),
+            opt(
+                "targets",
+                "targets",
+                ArgKind::Texts,
+                "target",
+                "Where to; one or more, and it may be repeated",
+            )
+            .required(),
             MESSAGE,
             MEDIA,
         ],
