@@ -241,6 +241,9 @@ async fn a_route_is_told_without_a_gateway() {
     let route = openclaw(&home, &[&args[..], &["--json"]].concat()).await.json();
     assert_eq!(route["parentSessionKey"], "agent:work:discord:channel:p");
     assert_eq!((&route["matchedBy"], &route["reset"]["type"]), (&json!("binding.guild"), &json!("thread")));
+    let unknown = openclaw(&home, &["agents", "route", "--channel", "pigeon", "--peer", "dm:1"]).await;
+    assert_eq!(unknown.code, Some(0), "{unknown:?}");
+    assert!(unknown.err.starts_with("Warning: there is no platform \"pigeon\" (there is: "), "{unknown:?}");
     let long = "g".repeat(10_000);
     openclaw(&home, &["agents", "route", "--channel", "signal", "--peer", &format!("group:{long}")])
         .await

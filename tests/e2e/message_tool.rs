@@ -401,6 +401,8 @@ async fn the_command_line_does_what_agents_do() {
     for (words, text) in refused {
         openclaw(&gateway, &[&["message"], words].concat()).await.failed(&[text]);
     }
+    let target = ["message", "send", "--target", "two words", "-m", "x"];
+    openclaw(&gateway, &target).await.failed(&["-1001234567890:topic:42 (a topic of it), @channel"]);
 }
 
 #[tokio::test]

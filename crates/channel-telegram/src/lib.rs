@@ -147,6 +147,10 @@ impl Channel for Telegram {
         target::HINT
     }
 
+    fn target_forms(&self) -> &'static str {
+        target::FORMS
+    }
+
     fn allow_entry(&self, written: &str) -> Option<String> {
         target::allow_entry(written)
     }

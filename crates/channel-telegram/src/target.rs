@@ -7,6 +7,9 @@ use openclaw_config::registry;
 const SHORTEST_WORD: usize = 5;
 /// Form of a target, as clients know it. `<chatId>:topic:<topicId>` and `@name` are read too.
 pub(super) const HINT: &str = "<chatId>";
+/// Forms of a target, for people.
+pub(super) const FORMS: &str =
+    "123456789 (a person), -1001234567890 (a group), -1001234567890:topic:42 (a topic of it), @channel";
 
 /// Reads a target.
 pub(super) fn read(written: &str) -> Result<Target, TargetError> {

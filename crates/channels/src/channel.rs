@@ -74,6 +74,9 @@ pub trait Channel: Send + Sync + 'static {
     /// Returns the form of a target, such as `<chatId>`.
     fn target_hint(&self) -> &'static str;
 
+    /// Returns the forms of a target with examples, for people.
+    fn target_forms(&self) -> &'static str;
+
     /// An entry of an allowlist as it is compared, such as `123` for `tg:123`; `None` for one that can match nobody.
     fn allow_entry(&self, written: &str) -> Option<String>;
 

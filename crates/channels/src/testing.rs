@@ -76,6 +76,10 @@ impl Channel for Numbered {
         "<number>"
     }
 
+    fn target_forms(&self) -> &'static str {
+        "a number"
+    }
+
     fn allow_entry(&self, written: &str) -> Option<String> {
         let text = self.info().bare_entry(written.trim());
         if text == "*" { Some(text.to_owned()) } else { self.message_id(text).ok() }

@@ -78,7 +78,11 @@ fn read_target(channel: &dyn Channel, written: &str) -> Result<String, CommandFa
     let target = channel.target(written).map_err(|_| {
         let (written, hint) = (output::one_line(written), channel.target_hint());
         let text = format!("Error: Unknown target \"{written}\" for {}. Hint: {hint}", info.label);
-        CommandFailure::new("unknown-target", text)
+        CommandFailure::new("unknown-target", text).hint(format!(
+            "Targets of {}: {}",
+            info.label,
+            channel.target_forms()
+        ))
     })?;
     let thread = target.thread.map(|thread| format!(":topic:{thread}")).unwrap_or_default();
     Ok(format!("{}:{}{thread}", info.id, target.id))

@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use openclaw_config::Config;
 use openclaw_config::clock::now_ms;
+use openclaw_config::{Config, registry};
 use openclaw_sessions::SessionSettings;
 use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::key::{DmScope, Peer, PeerKind, SessionKey};
@@ -68,6 +68,15 @@ pub(super) fn run(args: &AgentsRouteArgs, context: &CliContext) -> CommandResult
     context.print_warnings_about(&["agents", "bindings"]);
     let settings = SessionSettings::from(config.as_ref());
     let inbound = inbound(args, config)?;
+    if registry::by_any_name(&inbound.channel).is_none() {
+        let known: Vec<&str> = registry::CHANNELS.iter().map(|info| info.id).collect();
+        let text = format!(
+            "Warning: there is no platform \"{}\" (there is: {}). No message comes from it.",
+            output::one_line(&inbound.channel),
+            known.join(", ")
+        );
+        output::error_line(&context.style.warn(&text));
+    }
     let route = routing::resolve(&settings, &inbound)
         .map_err(|error| CommandFailure::new("bad-key", error.to_string()))?;
     let answer = answer(&settings, &inbound, &route, config, now_ms(), &TimeZone::system());
