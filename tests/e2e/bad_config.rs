@@ -61,6 +61,34 @@ async fn a_wrong_type_deep_inside_is_named_by_its_path() {
     assert!(!gateway.state_dir().join("gateway.sqlite").exists(), "a refused start left files behind");
 }
 
+/// OpenClaw 2026.2.9 leaves the sections of most plugins to the plugin.
+#[tokio::test]
+async fn sections_that_openclaw_does_not_check_are_taken_and_stay_as_they_are() {
+    let sections = json!({
+        "mattermost": {"botToken": "x", "future": true, "dmHistoryLimit": "all"},
+        "nextcloud-talk": {"baseUrl": 5},
+        "feishu": 7,
+    });
+    let gateway = gateway()
+        .config(json!({
+            "channels": sections,
+            "plugins": {"allow": [""], "slots": {"memory": ""}},
+            "agents": {"defaults": {"heartbeat": {"every": ""}}},
+        }))
+        .start()
+        .await
+        .unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let shown = client.request("config.get", json!({})).await.unwrap();
+    assert_eq!(shown["valid"], true, "{}", issues(&shown));
+    assert_eq!(shown["config"]["channels"]["nextcloud-talk"], sections["nextcloud-talk"]);
+    let set = openclaw(&gateway, &["config", "set", "ui.assistant.name", "Ada"]).await;
+    assert_eq!(set.code, Some(0), "{set:?}");
+    let file = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+    let file: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!((&file["channels"], &file["ui"]["assistant"]["name"]), (&sections, &json!("Ada")));
+}
+
 #[tokio::test]
 async fn a_gateway_goes_on_when_its_config_is_broken_and_says_so() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;

@@ -45,3 +45,43 @@ pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
     }
     findings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json5::parse_value;
+
+    #[test]
+    fn a_file_that_openclaw_takes_is_taken() {
+        let rows = [
+            ("{channels: {mattermost: {botToken: 'x', future: true}, 'nextcloud-talk': {baseUrl: 5}}}", ""),
+            ("{channels: {feishu: 5, zalo: [], zalouser: null, line: {accounts: 7}}}", ""),
+            ("{channels: {matrix: {dmHistoryLimit: 'x'}}}", ""),
+            ("{channels: {telegram: {future: 1}}}", "channels.telegram: Unrecognized key: \"future\""),
+            ("{channels: {msteams: {future: 1}}}", "channels.msteams: Unrecognized key: \"future\""),
+            ("{channels: {bluebubbles: {future: 1}}}", "channels.bluebubbles: Unrecognized key: \"future\""),
+            (
+                "{agents: {defaults: {heartbeat: {every: ''}}, list: [{id: 'a', heartbeat: {every: ' 5m '}}]}}",
+                "",
+            ),
+            (
+                "{agents: {defaults: {heartbeat: {every: ' '}}}}",
+                "agents.defaults.heartbeat.every: invalid duration (use ms, s, m, h)",
+            ),
+            ("{plugins: {allow: [''], deny: [' '], slots: {memory: ''}}}", ""),
+            ("{plugins: {slots: {memory: ' None '}}}", ""),
+            ("{plugins: {allow: [' nope']}}", "plugins.allow: plugin not found:  nope"),
+            ("{'__proto__': 5, env: {vars: {'__proto__': {a: 1}}}, ui: {'__proto__': {}}}", ""),
+            ("{agents: {defaults: {models: {'__proto__': 5}}}}", ""),
+        ];
+        let env = Environment::new([("HOME", "/h")], "/w");
+        for (text, expect) in rows {
+            let document = parse_value(text).unwrap();
+            let found = check(&document, &Paths::resolve(&env), &env).issues;
+            let lines: Vec<String> = found.iter().map(Issue::line).collect();
+            let typed = crate::Config::from_document(&document, &Paths::resolve(&env), &env, &[]);
+            assert_eq!(lines.join("; "), expect, "{text}");
+            assert!(typed.is_ok() || !expect.is_empty(), "{text}: {typed:?}");
+        }
+    }
+}

@@ -38,7 +38,7 @@ pub enum DurationError {
     Invalid(String),
 }
 
-/// Reads a duration as milliseconds.
+/// Reads a duration as milliseconds. Blanks around it do not matter.
 ///
 /// # Errors
 /// [`DurationError`] for anything but a non-negative number with at most one unit.
@@ -47,7 +47,7 @@ pub fn parse_duration(text: &str, default_unit: DurationUnit) -> Result<u64, Dur
         return Err(DurationError::Empty);
     }
     let invalid = || DurationError::Invalid(text.to_owned());
-    let lower = text.trim_end().to_ascii_lowercase();
+    let lower = text.trim().to_ascii_lowercase();
     let digits_end = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
     let (number, unit) = lower.split_at(digits_end);
     let unit = match unit {

@@ -44,14 +44,16 @@ pub(crate) struct Member {
 }
 
 impl Json5Node {
-    /// The plain value. The last of several equal keys counts, at the place of the first.
+    /// The plain value. The last of several equal keys counts, at the place of the first. A key
+    /// `__proto__` is left out: the objects of JavaScript have none, so that OpenClaw drops it
+    /// wherever it stands.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             NodeKind::Scalar(value) => value.clone(),
             NodeKind::Array(items) => Value::Array(items.iter().map(Self::to_value).collect()),
             NodeKind::Object(members) => {
                 let mut map = Map::new();
-                for member in members {
+                for member in members.iter().filter(|member| member.key != "__proto__") {
                     map.insert(member.key.clone(), member.value.to_value());
                 }
                 Value::Object(map)

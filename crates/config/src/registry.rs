@@ -35,6 +35,9 @@ pub struct ChannelInfo {
     pub entry_prefixes: &'static [&'static str],
     /// True for OpenClaw's own platforms; plugins bring the others.
     pub is_core: bool,
+    /// True if its section is checked when the file is read. OpenClaw 2026.2.9 leaves those of most
+    /// plugins to the plugin, so that a section may hold any value and any key.
+    pub(crate) is_section_checked: bool,
     /// True if this version has it: the gateway's list of platforms has its crate.
     pub is_built: bool,
     /// True if messages can be sent to it; `webchat` exists on gateway connections only.
@@ -183,6 +186,7 @@ const fn plugin(id: &'static str, label: &'static str) -> ChannelInfo {
         aliases: &[],
         entry_prefixes: &[],
         is_core: false,
+        is_section_checked: false,
         is_built: false,
         deliverable: true,
         credentials: &[],
@@ -213,6 +217,7 @@ const fn core(
         detail_label: detail,
         system_image: image,
         is_core: true,
+        is_section_checked: true,
         envelope_label: Some(label),
         ..plugin(id, label)
     }
@@ -275,12 +280,14 @@ pub const CHANNELS: &[ChannelInfo] = &[
         credentials: &["MSTEAMS_APP_PASSWORD"],
         private_policy: PolicyPlace::Section,
         envelope_label: Some("Teams"),
+        is_section_checked: true,
         rules: &[("", dm_policy)],
         ..plugin("msteams", "Microsoft Teams")
     },
     ChannelInfo {
         private_policy: PolicyPlace::Section,
         envelope_label: Some("BlueBubbles"),
+        is_section_checked: true,
         rules: &[("", dm_policy)],
         ..plugin("bluebubbles", "BlueBubbles")
     },
@@ -369,6 +376,11 @@ pub fn by_any_name(name: &str) -> Option<&'static ChannelInfo> {
 /// Finds a platform by its id.
 pub fn by_id(id: &str) -> Option<&'static ChannelInfo> {
     CHANNELS.iter().find(|channel| channel.id == id)
+}
+
+/// True if the section of `channels` with this name is checked when the file is read.
+pub(crate) fn is_section_checked(name: &str) -> bool {
+    by_id(name).is_none_or(|channel| channel.is_section_checked)
 }
 
 /// Returns the defaults of replies on a channel, also of one that is not in the table.

@@ -24,12 +24,13 @@ mod tools;
 mod ui;
 mod web;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Environment, Paths, approvals_files};
+use crate::{Environment, Paths, approvals_files, registry};
 
 pub use agents::{
     AgentDefaults, AgentEntry, AgentSubagents, Agents, AnnounceMode, BlockStreamingBreak, Compaction,
@@ -136,7 +137,7 @@ impl Config {
         environment: &Environment,
         included_files: &[PathBuf],
     ) -> Result<Self, serde_json::Error> {
-        let mut config = Self::deserialize(document)?;
+        let mut config = Self::deserialize(checked_sections(document).as_ref())?;
         config.document = document.clone();
         config.paths = paths.clone();
         config.environment = environment.clone();
@@ -201,6 +202,20 @@ impl Config {
         let others = variables.into_iter().chain([approvals]);
         [own].into_iter().chain(self.included_files.iter().cloned()).chain(others).collect()
     }
+}
+
+/// Returns a document without the sections of platforms that nobody checked: they may hold anything,
+/// and no type of ours has to fit them.
+fn checked_sections(document: &Value) -> Cow<'_, Value> {
+    let sections = document.get("channels").and_then(Value::as_object);
+    if sections.is_none_or(|sections| sections.keys().all(|name| registry::is_section_checked(name))) {
+        return Cow::Borrowed(document);
+    }
+    let mut document = document.clone();
+    if let Some(sections) = document.get_mut("channels").and_then(Value::as_object_mut) {
+        sections.retain(|name, _| registry::is_section_checked(name));
+    }
+    Cow::Owned(document)
 }
 
 /// Shows the settings without the document, which holds secrets.

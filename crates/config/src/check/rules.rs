@@ -117,9 +117,11 @@ fn browser_profile(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue
     }
 }
 
-/// Active hours are only looked at together with an interval, as in the reference.
+/// Active hours are only looked at together with an interval, as in the reference. An empty interval
+/// switches the heartbeat off.
 fn heartbeat(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    let Some(every) = value.get("every").and_then(Value::as_str) else { return };
+    let every = value.get("every").and_then(Value::as_str).filter(|every| !every.is_empty());
+    let Some(every) = every else { return };
     if parse_duration(every, DurationUnit::Minutes).is_err() {
         out.push(Issue::new(join(&place.path, "every"), "invalid duration (use ms, s, m, h)"));
     }

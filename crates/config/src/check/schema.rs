@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::registry;
+
 /// Schema that `config.schema` answers with.
 const SCHEMA: &str = include_str!("../../data/schema.json");
 /// Places where more is accepted than clients are told, by dotted path (spec `config.md` §4.4).
@@ -39,11 +41,11 @@ fn section(text: &str) -> Value {
 }
 
 /// The section of chat platforms, with those that are wanted.
-fn channels(head: &str, wanted: impl Fn(&[&str]) -> bool) -> Value {
+fn channels(head: &str, wanted: impl Fn(&str) -> bool) -> Value {
     let mut channels = section(&format!("{head}}}}}"));
     if let Some(properties) = channels.get_mut("properties").and_then(Value::as_object_mut) {
         let read = |(name, text): (&str, &str)| {
-            let schema = if wanted(&[CHANNELS, name]) { section(text) } else { Value::Object(Map::new()) };
+            let schema = if wanted(name) { section(text) } else { Value::Object(Map::new()) };
             (name.to_owned(), schema)
         };
         properties.extend(platforms().map(read));
@@ -53,12 +55,15 @@ fn channels(head: &str, wanted: impl Fn(&[&str]) -> bool) -> Value {
 
 /// The schema that files are checked against. It knows only the name of sections, and of chat
 /// platforms in `channels`, whose path is not wanted: the whole schema takes megabytes and
-/// milliseconds, and a file has a few sections.
+/// milliseconds, and a file has a few sections. Nor does it say more of platforms whose sections are
+/// not checked ([`registry`]).
 pub(crate) fn accepted(wanted: impl Fn(&[&str]) -> bool) -> Value {
     let read = |(name, text): (&str, &str)| {
         let schema = match name {
             _ if !wanted(&[name]) => Value::Object(Map::new()),
-            CHANNELS => channels(text, &wanted),
+            CHANNELS => channels(text, |platform| {
+                registry::is_section_checked(platform) && wanted(&[CHANNELS, platform])
+            }),
             _ => section(text),
         };
         (name.to_owned(), schema)

@@ -362,6 +362,16 @@ mod tests {
         assert_eq!(messages(json!("a")), Vec::<String>::new());
     }
 
+    #[test]
+    fn a_union_of_choices_and_texts_names_both() {
+        let choices = json!({"type": "string", "enum": ["feishu", "lark"]});
+        let schema = json!({"oneOf": [choices, {"type": "string", "pattern": "^https://"}]});
+        let value = json!(true);
+        let found = faults(Schema::compile_as(Dialect::Zod, &schema).validate(&value).as_slice());
+        let lines: Vec<String> = found.into_iter().map(|fault| fault.into_issue().line()).collect();
+        assert_eq!(lines, ["<root>: Invalid input (allowed: \"feishu\", \"lark\", a text; found true)"]);
+    }
+
     /// A pattern that can't be compiled would match everything.
     #[test]
     fn every_pattern_of_the_schema_can_be_compiled() {

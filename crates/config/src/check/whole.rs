@@ -146,13 +146,16 @@ fn plugins(document: &Value, paths: &Paths, env: &Environment, findings: &mut Fi
     for (id, _) in entries.into_iter().flatten().filter(|(id, _)| is_missing(id)) {
         findings.issues.push(not_found(format!("plugins.entries.{id}"), id));
     }
+    // An entry of blanks names no plugin, in a list and in the slot.
+    let is_named = |id: &&str| !id.trim().is_empty();
     for list in ["allow", "deny"] {
-        for id in texts(section.get(list)).filter(|id| is_missing(id)) {
+        for id in texts(section.get(list)).filter(is_named).filter(|id| is_missing(id)) {
             findings.issues.push(not_found(format!("plugins.{list}"), id));
         }
     }
-    if let Some(id) = section.pointer("/slots/memory").and_then(Value::as_str)
-        && id != "none"
+    let memory = section.pointer("/slots/memory").and_then(Value::as_str).map(str::trim);
+    if let Some(id) = memory.filter(is_named)
+        && !id.eq_ignore_ascii_case("none")
         && is_missing(id)
     {
         findings.issues.push(not_found("plugins.slots.memory".to_owned(), id));

@@ -150,7 +150,7 @@ mod tests {
         let list =
             json!({"agents": {"list": [{"id": "main"}, {"id": "work", "heartbeat": {"every": "5m"}}]}});
         assert_eq!(beats(list), [pair("main", None), pair("work", Some(300_000))]);
-        for every in ["0m", "0", "0h"] {
+        for every in ["0m", "0", "0h", ""] {
             assert_eq!(
                 beats(json!({"agents": {"defaults": {"heartbeat": {"every": every}}}})),
                 [pair("main", None)]
