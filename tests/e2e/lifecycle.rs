@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::gateway;
 use crate::support::clock::now_ms;
+use crate::support::command::openclaw;
 use crate::support::conversation::{end, history, message, send, sessions_dir, turn, words};
 
 const OLD: &str = "11111111-2222-4333-8444-555555555555";
@@ -139,6 +140,31 @@ async fn a_damaged_database_is_kept_aside_and_the_gateway_goes_on() {
     let mut client = gateway.client().await.unwrap();
     turn(&mut client, "main", "after", "run-2").await;
     assert_eq!(history(&mut client, "main").await.len(), 4, "the conversation is untouched");
+}
+
+#[tokio::test]
+async fn a_database_that_was_moved_away_refuses_messages_until_it_is_back() {
+    let model = ModelServer::answering(|request| Reply::text(words(&request.last_user_text()))).await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "before", "run-1").await;
+    let (path, aside) = (gateway.state_dir().join("gateway.sqlite"), gateway.state_dir().join("elsewhere"));
+    std::fs::rename(&path, &aside).unwrap();
+    for run in ["run-2", "run-3"] {
+        let refused = client.request("chat.send", message("main", "lost?", run)).await.unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("UNAVAILABLE") && refused.contains("put the file back"), "{refused}");
+    }
+    assert_eq!(gateway.log().matches("the journal takes nothing new").count(), 1, "{}", gateway.log());
+    let doctor = openclaw(&gateway, &["doctor"]).await;
+    assert!(doctor.out.contains("was deleted or moved away while the gateway runs"), "{}", doctor.out);
+
+    std::fs::rename(&aside, &path).unwrap();
+    turn(&mut client, "main", "after", "run-4").await;
+    gateway.kill().await.unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(history(&mut client, "main").await.len(), 4);
 }
 
 #[tokio::test]

@@ -36,7 +36,9 @@ pub use known_chats::SilentGroup;
 pub use openclaw_journal::api::*;
 pub use openclaw_journal::beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose};
 pub use openclaw_journal::inbox::{Digest, UnfinishedBeat};
-pub use openclaw_journal::journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
+pub use openclaw_journal::journal::sqlite::{
+    DatabaseState, Salvaged, check_database, is_lost_by, renew_database,
+};
 pub use openclaw_journal::journal::{AccountCounts, EventCount, JournalError, LateConversation};
 pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, caller, delivery};

@@ -48,6 +48,12 @@ pub enum JournalError {
         "gateway.sqlite is damaged ({0}); restart the gateway: it sets the file aside and takes over what can be read"
     )]
     Damaged(String),
+    /// The file, or its log, was deleted or moved away while it is open. Nothing new is taken until
+    /// it is back.
+    #[error(
+        "{0} was deleted or moved away while the gateway runs; stop the gateway, put the file back or begin with a new one, then start it again"
+    )]
+    Gone(String),
     /// A newer version wrote it; the gateway must not start.
     #[error(
         "it has schema version {found}, this version knows {known}: start the newer openclaw, or move the file away"
@@ -73,7 +79,12 @@ impl JournalError {
     pub fn is_of_disk(&self) -> bool {
         match self {
             Self::Disk(_) | Self::DiskFull => true,
-            Self::Storage(_) | Self::Damaged(_) | Self::Newer { .. } | Self::InUse(_) | Self::Closed => false,
+            Self::Storage(_)
+            | Self::Damaged(_)
+            | Self::Gone(_)
+            | Self::Newer { .. }
+            | Self::InUse(_)
+            | Self::Closed => false,
         }
     }
 }

@@ -18,7 +18,7 @@ mod unknown_keys;
 
 use openclaw_config::clock::now_ms;
 use openclaw_config::private_file;
-use openclaw_dispatch::{DatabaseState, Salvaged, check_database, renew_database};
+use openclaw_dispatch::{DatabaseState, Salvaged, check_database, is_lost_by, renew_database};
 use openclaw_gateway::{InstanceLockError, RunningGateway, StateHold, hold_state, premises, running_gateway};
 use openclaw_sessions::backup::Backup;
 use openclaw_sessions::checkup::{self, Finding, Premises, Repair, Severity};
@@ -68,6 +68,7 @@ pub(super) fn run(args: &DoctorArgs, context: &CliContext) -> CommandResult {
     let mut at_work = at_work::look(context, session.running);
     model_at_work::look(context, session.running, &mut at_work);
     after.extend(at_work.findings);
+    after.extend(session.running.and_then(|running| lost_database(context, running)));
     if session.running.is_some() && check_database(&context.paths().database()) == DatabaseState::InUse {
         session.notes.push(
             "The running gateway has its database for itself, so it was not looked at; stop the gateway to have it checked."
@@ -281,6 +282,20 @@ fn database_finding(context: &CliContext) -> Option<Finding> {
             })
         }
     }
+}
+
+/// The database of a running gateway, if it was deleted or moved away.
+fn lost_database(context: &CliContext, running: RunningGateway) -> Option<Finding> {
+    let path = context.paths().database();
+    if !is_lost_by(&path, running.pid?) {
+        return None;
+    }
+    let message = format!(
+        "CRITICAL: The database {} was deleted or moved away while the gateway runs: new messages are refused. Stop the \
+         gateway, put the file back or begin with a new one, then start it again.",
+        path.display()
+    );
+    Some(Finding { id: "database.gone", severity: Severity::Error, message, repairs: Vec::new() })
 }
 
 /// The first step of its repair; [`DoctorRun::renew_database`] does the rest.

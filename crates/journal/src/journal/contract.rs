@@ -118,7 +118,7 @@ async fn accept(journal: &Arc<dyn Journal>, row: InboxRow) -> Insert {
     journal.reserve().await.unwrap()(stored(row).await, CommitDurability::Synced).await.unwrap()
 }
 
-fn finished(run_id: &str, text: &str) -> RunRecord {
+pub(super) fn finished(run_id: &str, text: &str) -> RunRecord {
     let ended_at = openclaw_sessions::time::now_ms();
     let outcome =
         RunOutcome::Ok { result: json!({"payloads": [{"text": text}], "meta": {"durationMs": 5}}).into() };

@@ -4,8 +4,8 @@
 //! applies them in one transaction and syncs once, so that many share one fsync; then it makes the
 //! reads that were asked for. No other program may open the file meanwhile, which spares SQLite a
 //! dozen locks a turn. [`rows`] has the statements, which decide nothing: what a change does is said
-//! by [`super::rules`]. [`mod@file`] opens the file, [`mod@salvage`] saves what can be read
-//! of a damaged one.
+//! by [`super::rules`]. [`mod@file`] opens the file, [`mod@place`] tells if it is still there,
+//! [`mod@salvage`] saves what can be read of a damaged one.
 
 mod arrivals;
 mod deliveries;
@@ -14,6 +14,7 @@ mod health;
 mod log_check;
 mod messages;
 mod notices;
+mod place;
 mod refused;
 mod rows;
 mod salvage;
@@ -35,12 +36,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 pub use health::{DatabaseState, check_database, renew_database};
+pub use place::is_lost_by;
 pub use salvage::Salvaged;
 
 use super::{
     Changed, Journal, JournalChange, JournalError, JournalFuture, Look, OpenedJournal, Reservation,
     SYNC_TOGETHER, Update, rules,
 };
+use place::DatabasePlace;
 use refused::RefusedRuns;
 use rows::SqliteRows;
 use writer::{Apply, DbWriter, Mail, Signals, Work};
@@ -106,7 +109,7 @@ impl SqliteJournal {
         let refused = RefusedRuns::default();
         let signals = Signals::default();
         let (syncs, deliveries) = (signals.synced.subscribe(), signals.delivered.subscribe());
-        let writer = DbWriter::new(connection, apply, refused, signals);
+        let writer = DbWriter::new(connection, DatabasePlace::of(&path), apply, refused, signals);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(received))

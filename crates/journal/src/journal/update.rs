@@ -113,6 +113,14 @@ impl JournalChange {
         }
     }
 
+    /// True if it stores what was not stored before.
+    pub fn is_new(&self) -> bool {
+        match self {
+            Self::Accept(..) | Self::Deliver(_) | Self::Arrive(_) => true,
+            Self::Update(_) => false,
+        }
+    }
+
     /// True if it tells what has happened already. If the disk refuses it, the caller gets the
     /// error, and it is tried again until it is stored.
     pub fn has_happened(&self) -> bool {

@@ -391,6 +391,36 @@ async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
     assert!(by_hand(&journal, runs).await.unwrap().contains(&"run-300".to_owned()));
 }
 
+/// What is written to a file that has no name any more is lost with the process.
+#[tokio::test]
+async fn nothing_new_is_taken_while_the_file_or_its_log_is_not_in_its_place() {
+    let process = std::process::id();
+    for name in [FILE_NAME.to_owned(), format!("{FILE_NAME}-wal")] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, aside) = (dir.path().join(FILE_NAME), dir.path().join("aside"));
+        let (journal, _) = open(dir.path()).unwrap();
+        add(&journal, "before").await.unwrap();
+        assert!(!is_lost_by(&path, process), "{name}");
+        let file = dir.path().join(&name);
+        std::fs::rename(&file, &aside).unwrap();
+        for another in [false, true] {
+            if another {
+                std::fs::copy(&aside, &file).unwrap();
+            }
+            let refused = add(&journal, "lost").await.unwrap_err();
+            assert_eq!(refused, JournalError::Gone(file.display().to_string()));
+            assert!(refused.to_string().contains("stop the gateway, put the file back"), "{refused}");
+            assert!(is_lost_by(&path, process), "{name}");
+        }
+        let record = contract::finished("before", "done");
+        assert_eq!(any(&journal).update(Update::Finish(record, Vec::new())).await, Ok(true), "a run goes on");
+        std::fs::rename(&aside, &file).unwrap();
+        add(&journal, "after").await.unwrap();
+        journal.close().await;
+        assert_eq!(open(dir.path()).unwrap().1, ["after"], "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_new_file_that_was_not_put_in_place_yet_is_found() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::place::DatabasePlace;
 use super::refused::RefusedRuns;
 use super::rows::SqliteRows;
 use crate::journal::rows::{JournalRows as _, Removal, retentions};
@@ -123,6 +124,9 @@ impl Signals {
 
 pub(super) struct DbWriter {
     db: Connection,
+    place: DatabasePlace,
+    /// True if the files of the database were not at their place the last time.
+    is_lost: bool,
     apply: Apply,
     /// Durability of transactions, as the connection is set; `None` before the first.
     durability: Option<CommitDurability>,
@@ -141,9 +145,17 @@ pub(super) struct DbWriter {
 }
 
 impl DbWriter {
-    pub(super) fn new(db: Connection, apply: Apply, refused: RefusedRuns, signals: Signals) -> Self {
+    pub(super) fn new(
+        db: Connection,
+        place: DatabasePlace,
+        apply: Apply,
+        refused: RefusedRuns,
+        signals: Signals,
+    ) -> Self {
         Self {
             db,
+            place,
+            is_lost: false,
             apply,
             signals,
             durability: None,
@@ -208,6 +220,7 @@ impl DbWriter {
     /// Makes changes, in their order. A change that the disk refuses holds back all that came after
     /// it: of two answers for one reader the second must not be stored first.
     fn write(&mut self, batch: Vec<Work>) {
+        let batch = self.refuse_if_lost(batch);
         if batch.is_empty() {
             return;
         }
@@ -255,6 +268,25 @@ impl DbWriter {
         if let Some(error) = refusal {
             self.deny_all(held_back, &error);
         }
+    }
+
+    /// Refuses what is to be stored for the first time if the next start would not find it. Looks
+    /// only if there is such a change, as late as can be. Changes of what was stored before go on:
+    /// the runs of this process live by them.
+    fn refuse_if_lost(&mut self, batch: Vec<Work>) -> Vec<Work> {
+        if !batch.iter().any(|work| work.change.is_new()) {
+            return batch;
+        }
+        let lost = self.place.lost();
+        match (&lost, std::mem::replace(&mut self.is_lost, lost.is_some())) {
+            (Some(error), false) => tracing::error!(%error, "the journal takes nothing new"),
+            (None, true) => tracing::info!("the journal's file is back at its place"),
+            (Some(_), true) | (None, false) => {}
+        }
+        let Some(error) = lost else { return batch };
+        let (new, others) = batch.into_iter().partition(|work| work.change.is_new());
+        self.deny_all(new, &error);
+        others
     }
 
     /// Ends the open transaction, which holds these changes, and answers them.
