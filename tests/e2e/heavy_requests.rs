@@ -5,13 +5,15 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::many_sessions::{self, Skills};
-use openclaw_testkit::{Login, TOKEN, WsClient, long_sessions};
+use openclaw_testkit::{Login, SocketOptions, TOKEN, WsClient, long_sessions};
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::gateway;
+use crate::support::conversation::turn;
 use crate::support::http::get;
 use crate::support::memory::resident_at_most;
+use crate::support::wait::until;
 
 const MIB: usize = 1024 * 1024;
 
@@ -56,6 +58,41 @@ async fn a_client_that_asks_for_the_cost_again_and_again_costs_the_memory_of_one
     other.request("sessions.list", json!({"limit": 1})).await.unwrap();
     let grown = resident_at_most(&gateway) - before;
     assert!(grown < 60 * MIB, "the gateway grew by {} MiB", grown / MIB);
+}
+
+/// Receive buffer of the system for a client that does not read, in bytes.
+const RECEIVE_BUFFER: u32 = 4_096;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_never_read_their_small_answers_share_bounded_memory_and_are_cut_off() {
+    const CLIENTS: usize = 12;
+    const REQUESTS: usize = 300;
+    let gateway = gateway().start().await.unwrap();
+    let mut other = gateway.client().await.unwrap();
+    let listed = other.request("models.list", json!({})).await.unwrap().to_string().len();
+    assert!(
+        (30_000..120_000).contains(&listed),
+        "{listed}: their answers would exceed the bound, each is small"
+    );
+    let before = resident_at_most(&gateway);
+    let socket = SocketOptions { receive_buffer: Some(RECEIVE_BUFFER), ..SocketOptions::default() };
+    let mut deaf = Vec::new();
+    for _ in 0..CLIENTS {
+        let (mut client, _) = WsClient::connect_with(gateway.port(), reader(), &socket).await.unwrap();
+        for _ in 0..REQUESTS {
+            client.send("models.list", json!({})).await.unwrap();
+        }
+        deaf.push(client);
+    }
+    turn(&mut other, "main", "hello", "run-1").await;
+    // The connections end though nobody reads: some at once, the others after their patience.
+    until("all of them were cut off", async || {
+        (gateway.log().matches("disconnected").count() >= CLIENTS).then_some(())
+    })
+    .await;
+    let grown = resident_at_most(&gateway) - before;
+    assert!(grown < 90 * MIB, "the gateway grew by {} MiB", grown / MIB);
+    turn(&mut other, "main", "hello", "run-2").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,8 @@
 //! The text of one frame, in the parts that it is sent in.
 
 use bytes::Bytes;
-use openclaw_protocol::Payload;
 use openclaw_protocol::frame::{Frame, Response};
+use openclaw_protocol::{Payload, guarded};
 
 /// Text of a frame. The parts before and after the payload differ by client; the payload is shared
 /// by all who get it.
@@ -35,6 +35,11 @@ impl FrameText {
         let ending = error.map_or_else(|| "}".to_owned(), |error| format!(r#","error":{error}}}"#));
         let payload = payload.map(|payload| payload.bytes().clone()).unwrap_or_default();
         Self { opening: opening.into(), payload, ending: ending.into() }
+    }
+
+    /// Binds `guard` to the text: it is dropped when the payload is.
+    pub(crate) fn guarded_by<G: Send + 'static>(self, guard: G) -> Self {
+        Self { payload: guarded(self.payload, guard), ..self }
     }
 
     /// Bytes of it.

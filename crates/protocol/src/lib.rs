@@ -31,7 +31,7 @@ pub use export::export;
 pub use frame::{Event, Frame, Inbound, PROTOCOL_VERSION, Request, Response, StateVersion};
 pub use id::{AgentId, RunId, SessionId};
 pub use params::Call;
-pub use payload::Payload;
+pub use payload::{Payload, guarded};
 pub use session_key::SessionKey;
 pub use session_scope::{DmScope, IdentityLinks, Peer, PeerKind, SessionScope};
 

@@ -34,7 +34,7 @@ impl Payload {
 
     /// Binds `guard` to the text: it is dropped when nobody holds the text any more.
     pub fn guarded_by<G: Send + 'static>(self, guard: G) -> Self {
-        Self(Bytes::from_owner(Guarded { text: self.0, _guard: guard }))
+        Self(guarded(self.0, guard))
     }
 
     /// The JSON text.
@@ -47,6 +47,11 @@ impl Payload {
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
+}
+
+/// Binds `guard` to bytes: it is dropped when nobody holds them any more.
+pub fn guarded<G: Send + 'static>(text: Bytes, guard: G) -> Bytes {
+    Bytes::from_owner(Guarded { text, _guard: guard })
 }
 
 /// Bytes and what is given back with them.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
+use super::frame_budget::SMALL;
 use crate::events::EncodedEvent;
 use crate::frame_text::FrameText;
 use crate::handshake::close::Closing;
@@ -19,7 +20,8 @@ pub const SLOW_BYTES: usize = 1_572_864;
 /// disconnected. Responses are never dropped, so this bounds the memory of a connection.
 pub const HARD_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes waiting above which a run's text is sent as it is now rather than as it grew: an event that shows it takes the place of
+/// Bytes waiting above which a client is behind. Its answers then count against the room of all, and
+/// a run's text is sent as it is now rather than as it grew: an event that shows it takes the place of
 /// the one before, which it contains.
 const BEHIND_BYTES: usize = 64 * 1024;
 
@@ -84,6 +86,9 @@ pub(crate) struct OutboundQueue {
     /// Payload of the client's last ping.
     ping: Option<Bytes>,
     closing: Option<Closing>,
+    /// Bytes that the answers to clients who are behind may take, those of all such clients
+    /// together. `None` before the client is admitted.
+    room: Option<Arc<Semaphore>>,
 }
 
 /// Next step of the writer.
@@ -110,11 +115,22 @@ impl OutboundQueue {
         if self.closing.is_some() {
             return;
         }
-        if self.bytes.saturating_add(text.len()) > HARD_BYTES {
-            self.close(Closing::policy("slow consumer"));
-            return;
+        let fits = self.bytes.saturating_add(text.len()) <= HARD_BYTES;
+        match self.in_room(text).filter(|_| fits) {
+            Some(text) => self.push(QueuedFrame::Text(text)),
+            None => self.close(Closing::policy("slow consumer")),
         }
-        self.push(QueuedFrame::Text(text));
+    }
+
+    /// Takes an answer's bytes from the room of all clients if this one is behind. They are given
+    /// back when the answer was written, or the connection has ended. `None` if so much is not left.
+    fn in_room(&self, text: FrameText) -> Option<FrameText> {
+        let Some(room) = self.room.as_ref().filter(|_| self.bytes > BEHIND_BYTES) else { return Some(text) };
+        // A large payload has its bytes from the budget of large answers.
+        let large = Some(text.payload.len()).filter(|bytes| *bytes > SMALL as usize);
+        let bytes = u32::try_from(text.len() - large.unwrap_or_default()).ok()?;
+        let held = Arc::clone(room).try_acquire_many_owned(bytes).ok()?;
+        Some(text.guarded_by(held))
     }
 
     /// Queues a numbered event, or drops it, or gives the client up.
@@ -218,6 +234,15 @@ impl OutboundQueue {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
+    /// True if more answers wait than a client may leave unread for long.
+    fn owes_answers(&self) -> bool {
+        let answers = self.queue.iter().map(|frame| match frame {
+            QueuedFrame::Text(text) => text.len(),
+            QueuedFrame::Event(_) => 0,
+        });
+        answers.sum::<usize>() > BEHIND_BYTES
+    }
+
     pub(crate) fn is_slow(&self) -> bool {
         self.bytes > SLOW_BYTES
     }
@@ -235,6 +260,16 @@ pub(crate) struct Outbound {
 }
 
 impl Outbound {
+    /// Sets the room that answers take from while the client is behind.
+    pub(crate) fn share_room(&self, room: Arc<Semaphore>) {
+        self.backlog.lock().room = Some(room);
+    }
+
+    /// True if more answers wait than a client may leave unread for long.
+    pub(crate) fn owes_answers(&self) -> bool {
+        self.backlog.lock().owes_answers()
+    }
+
     pub(crate) fn respond(&self, text: FrameText) {
         self.update(|backlog| backlog.respond(text));
     }

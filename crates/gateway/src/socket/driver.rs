@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Buf as _;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use hyper::upgrade::Upgraded;
@@ -21,12 +22,12 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSock
 use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 
 use super::SocketParts;
-use super::batch::Batch;
+use super::batch::{Batch, WriteBatch};
 use super::frame_gate::{FrameGate, Latch, Overstep};
 use super::hello::hello;
 use super::requests::Requests;
 use crate::clock::now_ms;
-use crate::connection::frame_budget::{FrameBytes, MAX_FRAME_BYTES};
+use crate::connection::frame_budget::{FrameBytes, MAX_FRAME_BYTES, patience};
 use crate::connection::outbound::{Outbound, OutboundStep};
 use crate::connection::{ConnId, Connection, ConnectionInfo};
 use crate::events::GatewayEvent;
@@ -170,12 +171,29 @@ async fn write(io: &mut WriteHalf<Io>, outbound: &Outbound) {
                 return;
             }
             OutboundStep::Wait => {
-                if io.write_all_buf(batch.parts()).await.is_err() {
+                if write_in_time(io, batch.parts(), outbound).await.is_err() {
                     return;
                 }
                 batch = Batch::default();
                 outbound.written(std::mem::take(&mut unsent));
             }
+        }
+    }
+}
+
+/// Writes a batch. A client that does not take it over the slowest line that is waited for is cut off
+/// if more answers wait behind it than one may leave unread.
+async fn write_in_time(
+    io: &mut WriteHalf<Io>,
+    batch: &mut WriteBatch,
+    outbound: &Outbound,
+) -> std::io::Result<()> {
+    loop {
+        let bytes = u32::try_from(batch.remaining()).unwrap_or(u32::MAX);
+        match timeout(patience(bytes), io.write_all_buf(batch)).await {
+            Ok(written) => return written,
+            Err(_) if outbound.owes_answers() => outbound.close(Closing::policy("slow consumer")),
+            Err(_) => {}
         }
     }
 }
@@ -367,6 +385,8 @@ impl SocketReader<'_> {
     /// Takes requests until the socket ends or is to be closed. A client that doesn't read its answers is not heard
     /// until it does.
     async fn requests(&mut self, connection: Arc<Connection>) {
+        let info = connection.info();
+        self.outbound.share_room(self.parts.work_budget.share(info.role, &info.scopes).small_answers());
         let requests = Requests::new(Arc::clone(&self.parts), connection);
         let outbound = Arc::clone(&self.outbound);
         loop {

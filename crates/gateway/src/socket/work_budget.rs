@@ -3,8 +3,9 @@
 //! A request that waits holds its params and no more. One that is worked on keeps its place until
 //! its answer has its bytes; the answer holds those until the last of it was written to the socket,
 //! or the connection has ended. A holder of bytes waits only for its client, and no longer than its
-//! line may take: so none of these waits is endless. Clients that may write have a budget of their
-//! own, so that nobody else keeps them waiting.
+//! line may take: so none of these waits is endless. Small answers take bytes of their own, and only
+//! while their client is behind. Clients that may write have a budget of their own, so that nobody
+//! else keeps them waiting.
 
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ const COUNTING: usize = 1;
 /// Bytes of large answers that wait to be read: one of the largest and some others.
 const ANSWERS: u32 = LARGEST + LARGEST / 4;
 
+/// Bytes of small answers that wait for clients who are behind.
+const SMALL_ANSWERS: usize = ANSWERS as usize;
+
 /// The work and memory that all connections together may take.
 #[derive(Debug)]
 pub(crate) struct WorkBudget {
@@ -37,6 +41,7 @@ pub(super) struct Share {
     heavy: Arc<Semaphore>,
     counting: Arc<Semaphore>,
     answers: Arc<Semaphore>,
+    small_answers: Arc<Semaphore>,
 }
 
 /// A large answer on its way: tells when its client has it.
@@ -62,7 +67,18 @@ impl WorkBudget {
 impl Share {
     fn of(heavy: usize) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
-        Self { heavy: semaphore(heavy), counting: semaphore(COUNTING), answers: semaphore(ANSWERS as usize) }
+        Self {
+            heavy: semaphore(heavy),
+            counting: semaphore(COUNTING),
+            answers: semaphore(ANSWERS as usize),
+            small_answers: semaphore(SMALL_ANSWERS),
+        }
+    }
+
+    /// The bytes that small answers take while they wait for clients who are behind. Whoever finds
+    /// too little left is cut off: a small answer is there before it is known that it must wait.
+    pub(super) fn small_answers(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.small_answers)
     }
 
     /// Waits until a request of this weight may be worked on; a light one may at once.

@@ -53,6 +53,39 @@ fn a_slow_client_is_closed_by_an_event_it_may_not_miss_after_what_was_queued() {
     assert_eq!(drain(&mut backlog), (vec![Some(1)], Some(Closing::policy("slow consumer"))));
 }
 
+/// A client that reads takes nothing of the room; one that does not is cut off when none is left.
+#[test]
+fn answers_to_clients_that_are_behind_share_their_room() {
+    const ANSWER: usize = 50_000;
+    let room = Arc::new(Semaphore::new(2 * ANSWER));
+    let answer = || FrameText::whole("x".repeat(ANSWER));
+    let joined = || OutboundQueue { room: Some(Arc::clone(&room)), ..OutboundQueue::default() };
+    let (mut quick, mut deaf, mut second) = (joined(), joined(), joined());
+    // What fits into the share of each takes nothing.
+    [&mut deaf, &mut second].into_iter().for_each(|queue| (0..2).for_each(|_| queue.respond(answer())));
+    assert_eq!(room.available_permits(), 2 * ANSWER);
+    (0..2).for_each(|_| deaf.respond(answer()));
+    assert_eq!(room.available_permits(), 0);
+    assert!(deaf.owes_answers() && deaf.closing.is_none());
+    second.respond(answer());
+    assert_eq!(second.closing, Some(Closing::policy("slow consumer")));
+    for _ in 0..4 {
+        quick.respond(answer());
+        let OutboundStep::Write(OutboundFrame { bytes, .. }) = quick.next() else { panic!("it waits") };
+        quick.written(bytes);
+    }
+    assert!(quick.closing.is_none() && !quick.owes_answers());
+    // Large answers hold their bytes themselves.
+    deaf.respond(FrameText { payload: vec![b'x'; 200_000].into(), ..FrameText::whole(String::new()) });
+    assert!(deaf.closing.is_none());
+    for left in [0, 0, ANSWER, 2 * ANSWER] {
+        let OutboundStep::Write(OutboundFrame { text, bytes }) = deaf.next() else { panic!("it waits") };
+        drop(text);
+        deaf.written(bytes);
+        assert_eq!(room.available_permits(), left);
+    }
+}
+
 #[test]
 fn a_frame_that_is_being_written_still_counts() {
     let mut backlog = OutboundQueue::default();
