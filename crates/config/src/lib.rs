@@ -40,6 +40,7 @@ pub mod profile;
 pub mod protections;
 pub mod redact;
 pub mod registry;
+mod reply_to_mode;
 mod schema_document;
 mod secrets;
 pub mod settings;

@@ -15,7 +15,7 @@ use serde_json::Value;
 pub use telegram::TELEGRAM;
 
 use crate::document_rule::{DocumentRule, executable};
-use crate::settings::ReplyToMode;
+use crate::reply_to_mode::ReplyToMode;
 use section_rules::{account_dm_policy, dm_policy, nested_dm_policy, slack_http, whatsapp_account};
 
 /// Chat platform in the table.

@@ -32,6 +32,7 @@ use serde_json::Value;
 
 use crate::{Environment, Paths, approvals_files, registry};
 
+pub use crate::reply_to_mode::ReplyToMode;
 pub use agents::{
     AgentDefaults, AgentEntry, AgentSubagents, Agents, AnnounceMode, BlockStreamingBreak, Compaction,
     CompactionMode, ContextPruning, ContextPruningMode, HardClear, Identity, MemoryFlush, ModelChoice,
@@ -67,7 +68,7 @@ pub use session::{
 pub use skills::{NodeManager, SkillEntry, Skills, SkillsInstall, SkillsLoad};
 pub use streaming::{
     BlockChunk, BlockCoalesce, BreakPreference, ChannelMarkdown, ChannelReplies, HumanDelay, HumanDelayMode,
-    ReplyToMode, ReplyToModeByChatType, StreamMode,
+    ReplyToModeByChatType, StreamMode,
 };
 pub use tools::{
     AgentTools, ApplyPatch, Broadcast, CrossContext, Elevated, Exec, ExecAsk, ExecGate, ExecHost,

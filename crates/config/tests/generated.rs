@@ -84,7 +84,7 @@ fn page(telegram: &str) -> String {
         let _ = writeln!(page, "| `{key}` | {kind} |");
     }
     page.push_str("\n## Accepted, not acted on yet\n\n");
-    for key in found.accepted.iter().map(|path| shortened(path, &found.keys)).collect::<BTreeSet<_>>() {
+    for key in found.accepted.iter().map(|path| shortened(path, found.keys)).collect::<BTreeSet<_>>() {
         let _ = writeln!(page, "- `{key}`");
     }
     page.push_str(PROTECTIONS);
@@ -124,8 +124,9 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found<'_>) {
 
 /// The beginning of a path, of two names at least, below which no key is acted on.
 fn shortened(path: &[String], keys: &SupportedKeys<'_>) -> String {
-    let shortest = (2..path.len()).find(|names| !keys.acts_below(&path[..*names])).unwrap_or(path.len());
-    path[..shortest].join(".")
+    let acts = |names: &usize| path.get(..*names).is_some_and(|path| keys.acts_below(path));
+    let names = (2..path.len()).find(|names| !acts(names)).unwrap_or(path.len());
+    path.iter().take(names).cloned().collect::<Vec<_>>().join(".")
 }
 
 /// The path; where a key is acted on for every chat platform, written once for all.

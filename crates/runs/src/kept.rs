@@ -53,7 +53,7 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(CachedTranscript { transcript: transcript.keep(), remembered });
-        let mut sizes: Vec<Sizes> = kept.iter().map(CachedTranscript::sizes).collect();
+        let mut sizes: Vec<KeptSizes> = kept.iter().map(CachedTranscript::sizes).collect();
         while let Some(excess) = excess(&sizes) {
             match excess {
                 Excess::Request(at) => {
@@ -73,7 +73,7 @@ impl KeptTranscripts {
 
 /// Memory in bytes of a kept transcript.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sizes {
+struct KeptSizes {
     transcript: usize,
     /// The last request, which can be let go alone.
     request: usize,
@@ -90,7 +90,7 @@ enum Excess {
 /// the oldest, since writing it anew costs less than reading a transcript; then the oldest
 /// transcript, or the largest of the older ones. With more conversations in turn than there is room
 /// for, letting the oldest go would let each go just before its turn.
-fn excess(sizes: &[Sizes]) -> Option<Excess> {
+fn excess(sizes: &[KeptSizes]) -> Option<Excess> {
     let memory: usize = sizes.iter().map(|sizes| sizes.transcript + sizes.request).sum();
     if sizes.len() > MANY {
         return Some(Excess::Transcript(0));
@@ -107,9 +107,9 @@ fn excess(sizes: &[Sizes]) -> Option<Excess> {
 }
 
 impl CachedTranscript {
-    fn sizes(&self) -> Sizes {
+    fn sizes(&self) -> KeptSizes {
         let Remembered { asked, pruned, images } = &self.remembered;
-        Sizes {
+        KeptSizes {
             transcript: self.transcript.memory() + pruned.memory() + images.memory(),
             request: asked.memory(),
         }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn requests_go_before_transcripts_and_large_ones_before_small_ones() {
-        let sizes = |transcript, request| Sizes { transcript, request };
+        let sizes = |transcript, request| KeptSizes { transcript, request };
         let with = |at: usize, large: usize, request: usize, count: usize| {
             let mut all = vec![sizes(1, request); count];
             all[at] = sizes(large, request);

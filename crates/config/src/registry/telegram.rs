@@ -6,7 +6,7 @@ use super::section_rules::{account_dm_policy, dm_policy};
 use super::{ChannelInfo, PeopleLists, PolicyPlace, ReplyDefaults, Rooms, ThreadStyle, core};
 use crate::Issue;
 use crate::document_rule::{DocumentPlace, has_text};
-use crate::settings::ReplyToMode;
+use crate::reply_to_mode::ReplyToMode;
 use crate::value_path::{items, join};
 
 /// Row of Telegram.

@@ -5,6 +5,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::reply_to_mode::ReplyToMode;
+
 /// `blockStreamingChunk`, `draftChunk`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -143,19 +145,6 @@ pub enum StreamMode {
     Partial,
     /// The draft grows by blocks.
     Block,
-}
-
-/// `replyToMode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReplyToMode {
-    /// No message quotes.
-    Off,
-    /// The first.
-    First,
-    /// All.
-    #[default]
-    All,
 }
 
 /// `replyToModeByChatType`.

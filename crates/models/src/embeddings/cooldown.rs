@@ -67,14 +67,14 @@ impl EmbeddingCooldown {
         Some(state.refusal.clone().map_or(Closed::For(left), Closed::Refused))
     }
 
-    /// Nobody asks for this time, or longer if that was said before.
+    /// Closes the credential for this time, or longer if that was said before.
     pub(super) fn close_for(&self, time: Duration) {
         let until = Instant::now() + time.min(LONGEST);
         let mut state = self.0.lock();
         state.until = Some(state.until.map_or(until, |known| known.max(until)));
     }
 
-    /// Nobody tries the credential again for a while; those who want to are told the same.
+    /// Closes the credential for a while after a refusal, which later callers are told again.
     pub(super) fn refuse(&self, error: EmbeddingError) {
         let mut state = self.0.lock();
         *state = CooldownState { until: Some(Instant::now() + REFUSED), refusal: Some(error) };
