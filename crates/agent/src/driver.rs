@@ -144,13 +144,10 @@ async fn append(
     }
 }
 
-/// Returns true for messages behind which the run goes on with a tool or a model.
+/// Returns true for answers that call tools. The result of a tool is on disk before a model is shown it: it may stand for
+/// something that was done.
 fn is_followed(message: &Message) -> bool {
-    match message {
-        Message::Assistant(answer) => answer.tool_calls().next().is_some(),
-        Message::ToolResult(_) => true,
-        Message::User(_) => false,
-    }
+    matches!(message, Message::Assistant(answer) if answer.tool_calls().next().is_some())
 }
 
 fn storage_failed(turn: &mut TurnMachine, error: &TranscriptError) {

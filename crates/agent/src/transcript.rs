@@ -22,7 +22,7 @@ pub trait Transcript: Send + Sync {
     /// `None` makes one.
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()>;
 
-    /// Appends a message that the run goes on from, such as the result of a tool, and does not wait for the disk: the
+    /// Appends an answer that calls tools, and does not wait for the disk: the
     /// context has it at once, and every later operation waits for it first. [`Self::settle`] ends the wait.
     fn append_ahead<'a>(&'a mut self, message: &'a Message) -> Written<'a, ()> {
         self.append(message, None)

@@ -1,5 +1,5 @@
-//! Answers that failed or were stopped: no model is shown them, and a request behind which somebody
-//! spoke again is closed.
+//! Answers that failed or were stopped: no model is shown them, and a request that failed is closed
+//! where somebody spoke again behind it.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason};
 
 use super::pairing::has_failed;
 
-/// Answer to a request that failed or was stopped, as models are shown it. Without it the request
+/// Answer to a request that failed, as models are shown it. Without it the request
 /// would stand in one turn with the next message, and be carried out with the rights of whoever
 /// wrote that one.
 const CLOSED: &str = "[openclaw] The request above ended without an answer and is closed. \
     It is not carried out any more, unless it is asked for again.";
 
-/// Takes failed answers out. The last one before a user's message leaves a note in its place.
+/// Takes failed and stopped answers out. The last one before a user's message leaves a note in its
+/// place if it failed: behind a stop a person goes on with what was said.
 pub(super) fn close(messages: &mut Vec<Arc<Message>>) {
     if !messages.iter().any(is_failed) {
         return;
@@ -23,7 +24,7 @@ pub(super) fn close(messages: &mut Vec<Arc<Message>>) {
     for message in messages.drain(..).rev() {
         match &*message {
             Message::Assistant(answer) if has_failed(answer) => {
-                if std::mem::take(&mut is_next_of_user) {
+                if std::mem::take(&mut is_next_of_user) && answer.stop_reason == StopReason::Error {
                     kept.push(Arc::new(Message::Assistant(note(answer))));
                 }
             }

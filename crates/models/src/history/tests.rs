@@ -182,8 +182,8 @@ fn a_request_that_failed_is_closed_before_the_next_message() {
         It is not carried out any more, unless it is asked for again.";
     let rows: [(_, &[&str]); 6] = [
         (vec![user("a"), error(), user("b")], &["U a", closed, "U b"]),
-        (vec![user("a"), stopped(), user("b")], &["U a", closed, "U b"]),
-        (vec![user("a"), error(), stopped(), user("b")], &["U a", closed, "U b"]),
+        (vec![user("a"), stopped(), user("b")], &["U a\n\nb"]),
+        (vec![user("a"), stopped(), error(), user("b")], &["U a", closed, "U b"]),
         (
             vec![user("a"), assistant(vec![call("c1")]), result("c1", "x"), error(), user("b")],
             &["U a", "A (c1)", "R c1 x", closed, "U b"],
