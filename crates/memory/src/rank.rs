@@ -1,7 +1,7 @@
 //! From two lists of candidates to the hits that are shown. Pure.
 //!
-//! [`Scoring::Corrected`] keeps the order of keyword hits and never drops an exact match because its score is small.
-//! [`Scoring::Compat`] is the formula of OpenClaw 2026.2.9, with the order and the scores that it gives.
+//! The corrected scoring keeps the order of keyword hits and never drops an exact match because its score is small.
+//! Compat scoring is the formula of OpenClaw 2026.2.9, with the order and the scores that it gives.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};

@@ -11,7 +11,7 @@ use crate::transcript::index::{At, LineHead};
 use crate::transcript::{TranscriptError, guard};
 
 impl OpenTranscript {
-    /// Appends an entry under the leaf and makes it the leaf. A message is stored as [`super::guard`] has it, after results
+    /// Appends an entry under the leaf and makes it the leaf. A message is stored as `transcript/guard.rs` has it, after results
     /// for tool calls that get none any more.
     ///
     /// # Errors
