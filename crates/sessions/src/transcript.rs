@@ -20,6 +20,7 @@ pub mod index;
 pub mod inject;
 mod injector;
 mod leave;
+mod listing;
 pub mod lock;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
@@ -55,6 +56,7 @@ pub use format::{Body, Compaction, Entry, EntryId, StoredMessage, TranscriptHead
 pub use guard::PendingCalls;
 pub use injector::Injector;
 pub use leave::TURN_LEFT;
+pub use listing::ListedTranscript;
 pub use lock::{LockError, TranscriptLock, TurnMessage};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::MemoryLogs;

@@ -28,7 +28,7 @@ impl TranscriptRef {
     }
 
     /// The last part of its name.
-    pub(crate) fn file_name(&self) -> &OsStr {
+    pub fn file_name(&self) -> &OsStr {
         self.path().file_name().unwrap_or_default()
     }
 

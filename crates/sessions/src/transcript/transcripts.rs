@@ -41,6 +41,16 @@ impl Transcripts {
         &self.logs
     }
 
+    /// True if every agent has a directory of its own.
+    pub(super) fn is_per_agent(&self) -> bool {
+        self.layout.is_per_agent()
+    }
+
+    /// Directory of an agent's transcripts, as the layout names it.
+    pub(super) fn sessions_dir(&self, agent: &AgentId) -> std::path::PathBuf {
+        self.layout.sessions_dir(agent)
+    }
+
     /// The transcript that a new session id gets.
     ///
     /// # Errors
