@@ -299,6 +299,12 @@ impl Memory {
         Ok(read.await.unwrap_or_else(|error| Err(StoreError::Other(error.to_string())))?)
     }
 
+    /// Returns what the last look at the files did. Waits for nothing.
+    #[must_use]
+    pub fn last_sync(&self) -> SyncReport {
+        self.shared.progress.lock().report.clone()
+    }
+
     /// Finds the entries of memory files that hold all words of `query`, for [`Memory::forget`].
     ///
     /// # Errors
