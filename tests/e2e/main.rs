@@ -81,6 +81,7 @@ mod listeners;
 mod local_models;
 mod logins;
 mod main_key;
+mod memory;
 mod message_tool;
 mod missing_commands;
 mod model_directive;

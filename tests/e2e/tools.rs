@@ -24,7 +24,7 @@ async fn a_model_writes_edits_runs_and_reads() {
     client.event("chat", |payload| payload["state"] == "final").await.unwrap();
 
     let tools = "read edit write exec process gateway agents_list sessions_list sessions_history sessions_send sessions_spawn session_status \
-                 web_search web_fetch";
+                 web_search web_fetch memory_search memory_get";
     assert_eq!(model.requests()[0].tool_names().join(" "), tools);
     let last = model.requests().pop().unwrap();
     let results: Vec<Value> = last.body["messages"]

@@ -122,6 +122,6 @@ async fn a_run_is_offered_what_is_told() {
     turn(&mut client, "main", "hello", "run-1").await;
     let sent: BTreeSet<String> = model.requests()[0].tool_names().into_iter().collect();
     assert_eq!(offered(&told), sent);
-    let expect = "edit exec read session_status sessions_history sessions_list sessions_send sessions_spawn web_search write";
+    let expect = "edit exec memory_get memory_search read session_status sessions_history sessions_list sessions_send sessions_spawn web_search write";
     assert_eq!(sent, expect.split(' ').map(str::to_owned).collect());
 }

@@ -631,6 +631,26 @@ export interface Definitions {
   SessionsUsageLogsResult?: SessionsUsageLogsResult;
   UsageLog?: UsageLog;
   UsageLogRole?: UsageLogRole;
+  MemoryStatusParams?: MemoryStatusParams;
+  MemoryStatusResult?: MemoryStatusResult;
+  AgentMemoryStatus?: AgentMemoryStatus;
+  MemoryIndexStatus?: MemoryIndexStatus;
+  MemorySourceCount?: MemorySourceCount;
+  MemoryCacheStatus?: MemoryCacheStatus;
+  MemoryPart?: MemoryPart;
+  MemoryFallback?: MemoryFallback1;
+  MemoryVectorStatus?: MemoryVectorStatus;
+  MemoryBatchStatus?: MemoryBatchStatus;
+  EmbeddingProbe?: EmbeddingProbe1;
+  MemoryScan?: MemoryScan;
+  MemorySourceScan?: MemorySourceScan;
+  MemoryAbsent?: MemoryAbsent;
+  MemoryIndexParams?: MemoryIndexParams;
+  MemoryIndexResult?: MemoryIndexResult;
+  AgentMemoryIndexed?: AgentMemoryIndexed;
+  MemorySearchParams?: MemorySearchParams;
+  MemorySearchResult?: MemorySearchResult;
+  MemoryHit?: MemoryHit;
   ConnectChallenge?: ConnectChallenge;
   AgentEvent?: AgentEvent;
   Lifecycle?: Lifecycle;
@@ -5941,6 +5961,490 @@ export interface UsageLog {
    * Cost of an answer, where known.
    */
   cost?: number;
+}
+/**
+ * Params of `memory.status`.
+ */
+export interface MemoryStatusParams {
+  /**
+   * Id of one agent; absent is all of them.
+   */
+  agentId?: string;
+  /**
+   * Asks the provider of embeddings for a vector.
+   */
+  deep?: boolean;
+  /**
+   * Brings the index in step with the files first.
+   */
+  index?: boolean;
+}
+/**
+ * Result of `memory.status`.
+ */
+export interface MemoryStatusResult {
+  /**
+   * Agents that have memory.
+   */
+  agents: AgentMemoryStatus[];
+  /**
+   * Agents that have none.
+   */
+  absent: MemoryAbsent[];
+}
+/**
+ * Memory of one agent. The keys of this and of what is in it are those of OpenClaw 2026.2.9, in its order.
+ */
+export interface AgentMemoryStatus {
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * The index.
+   */
+  status: MemoryIndexStatus;
+  embeddingProbe?: EmbeddingProbe;
+  /**
+   * Reason why the index could not be brought in step.
+   */
+  indexError?: string;
+  /**
+   * The files that are there.
+   */
+  scan: MemoryScan;
+}
+/**
+ * State of an index.
+ */
+export interface MemoryIndexStatus {
+  /**
+   * `builtin` or `qmd`.
+   */
+  backend: string;
+  /**
+   * Files in the index.
+   */
+  files: number;
+  /**
+   * Chunks in the index.
+   */
+  chunks: number;
+  /**
+   * True if files differ from the index.
+   */
+  dirty: boolean;
+  /**
+   * The workspace.
+   */
+  workspaceDir: string;
+  /**
+   * The index file.
+   */
+  dbPath: string;
+  /**
+   * Provider of embeddings; `none` for keywords alone.
+   */
+  provider: string;
+  /**
+   * Model of the provider.
+   */
+  model: string;
+  /**
+   * Provider that is configured, or `auto`.
+   */
+  requestedProvider: string;
+  /**
+   * Sources that are indexed.
+   */
+  sources: string[];
+  /**
+   * Further files and directories.
+   */
+  extraPaths: string[];
+  /**
+   * Files and chunks of each source.
+   */
+  sourceCounts: MemorySourceCount[];
+  /**
+   * Vectors that are remembered.
+   */
+  cache: MemoryCacheStatus;
+  /**
+   * Keywords.
+   */
+  fts: MemoryPart;
+  fallback?: MemoryFallback;
+  /**
+   * Vectors.
+   */
+  vector: MemoryVectorStatus;
+  /**
+   * Jobs of embeddings.
+   */
+  batch: MemoryBatchStatus;
+  /**
+   * Bytes of the index file. Ours.
+   */
+  bytes?: number;
+  /**
+   * Chunks that wait for a vector. Ours, absent where there are none.
+   */
+  pending?: number;
+  /**
+   * Remarks for people: why there are no vectors, and what to do. Ours, absent where there are none.
+   */
+  notes?: string[];
+}
+/**
+ * Files and chunks of a source.
+ */
+export interface MemorySourceCount {
+  /**
+   * `memory` or `sessions`.
+   */
+  source: string;
+  /**
+   * Files in the index.
+   */
+  files: number;
+  /**
+   * Chunks in the index.
+   */
+  chunks: number;
+}
+/**
+ * Vectors that are remembered.
+ */
+export interface MemoryCacheStatus {
+  /**
+   * True if they are.
+   */
+  enabled: boolean;
+  /**
+   * Number of them.
+   */
+  entries: number;
+  /**
+   * Configured limit.
+   */
+  maxEntries?: number;
+}
+/**
+ * Part of an index.
+ */
+export interface MemoryPart {
+  /**
+   * True if it is switched on.
+   */
+  enabled: boolean;
+  /**
+   * True if it works.
+   */
+  available: boolean;
+  /**
+   * Reason why it does not.
+   */
+  error?: string;
+}
+/**
+ * Provider that was asked for and can't be used.
+ */
+export interface MemoryFallback {
+  /**
+   * The provider that was asked for.
+   */
+  from: string;
+  /**
+   * Reason why it can't be used.
+   */
+  reason: string;
+}
+/**
+ * Vectors of an index.
+ */
+export interface MemoryVectorStatus {
+  /**
+   * True if they are switched on.
+   */
+  enabled: boolean;
+  /**
+   * True if they can be searched.
+   */
+  available: boolean;
+  /**
+   * Dimensions, once there are some.
+   */
+  dims?: number;
+}
+/**
+ * Jobs by which many texts are embedded at once.
+ */
+export interface MemoryBatchStatus {
+  /**
+   * True if they are used.
+   */
+  enabled: boolean;
+  /**
+   * Failures in a row.
+   */
+  failures: number;
+  /**
+   * Failures after which they are not used any more.
+   */
+  limit: number;
+  /**
+   * Waits for their end.
+   */
+  wait: boolean;
+  /**
+   * Jobs at once.
+   */
+  concurrency: number;
+  /**
+   * Pause between two looks at a job, in milliseconds.
+   */
+  pollIntervalMs: number;
+  /**
+   * Longest time for a job, in milliseconds.
+   */
+  timeoutMs: number;
+}
+/**
+ * Answer of the provider of embeddings, where it was asked.
+ */
+export interface EmbeddingProbe {
+  /**
+   * True if it gave a vector.
+   */
+  ok: boolean;
+  /**
+   * Reason why it did not.
+   */
+  error?: string;
+}
+/**
+ * Files that are there to be indexed.
+ */
+export interface MemoryScan {
+  /**
+   * By source.
+   */
+  sources: MemorySourceScan[];
+  /**
+   * Number of all files; `null` where a directory can't be read.
+   */
+  totalFiles: number | null;
+  /**
+   * Problems: files and directories that are missing or can't be read.
+   */
+  issues: string[];
+}
+/**
+ * Files of one source.
+ */
+export interface MemorySourceScan {
+  /**
+   * `memory` or `sessions`.
+   */
+  source: string;
+  /**
+   * Files; `null` where a directory can't be read.
+   */
+  totalFiles: number | null;
+  /**
+   * Problems: files and directories that are missing or can't be read.
+   */
+  issues: string[];
+}
+/**
+ * Agent without memory.
+ */
+export interface MemoryAbsent {
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * Reason, for people.
+   */
+  reason: string;
+  /**
+   * True if memory is switched off; false if something is wrong.
+   */
+  switchedOff: boolean;
+}
+/**
+ * Provider in whose place another one is used.
+ */
+export interface MemoryFallback1 {
+  /**
+   * The provider that was asked for.
+   */
+  from: string;
+  /**
+   * Reason why it can't be used.
+   */
+  reason: string;
+}
+/**
+ * Answer of a provider of embeddings to a trial.
+ */
+export interface EmbeddingProbe1 {
+  /**
+   * True if it gave a vector.
+   */
+  ok: boolean;
+  /**
+   * Reason why it did not.
+   */
+  error?: string;
+}
+/**
+ * Params of `memory.index`.
+ */
+export interface MemoryIndexParams {
+  /**
+   * Id of one agent; absent is all of them.
+   */
+  agentId?: string;
+  /**
+   * Writes everything anew.
+   */
+  force?: boolean;
+}
+/**
+ * Result of `memory.index`.
+ */
+export interface MemoryIndexResult {
+  /**
+   * Agents that have memory.
+   */
+  agents: AgentMemoryIndexed[];
+  /**
+   * Agents that have none.
+   */
+  absent: MemoryAbsent[];
+}
+/**
+ * Work that was done on the index of an agent.
+ */
+export interface AgentMemoryIndexed {
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * Provider of embeddings; `none` for keywords alone.
+   */
+  provider: string;
+  /**
+   * Provider that is configured, or `auto`.
+   */
+  requestedProvider: string;
+  /**
+   * Model of the provider.
+   */
+  model: string;
+  /**
+   * Sources of the index, for people.
+   */
+  sources: string[];
+  /**
+   * Further files and directories.
+   */
+  extraPaths: string[];
+  /**
+   * Files that were written.
+   */
+  indexed: number;
+  /**
+   * Files that were removed.
+   */
+  removed: number;
+  /**
+   * Files that stayed as they were.
+   */
+  unchanged: number;
+  /**
+   * Reason why everything was written anew.
+   */
+  reindexed?: string;
+  /**
+   * Files that were left out.
+   */
+  issues: string[];
+  /**
+   * Reason why it failed.
+   */
+  error?: string;
+}
+/**
+ * Params of `memory.search`.
+ */
+export interface MemorySearchParams {
+  /**
+   * Id of the agent; absent is the default one.
+   */
+  agentId?: string;
+  /**
+   * Words to look for.
+   */
+  query: string;
+  /**
+   * Largest number of hits.
+   */
+  maxResults?: number;
+  /**
+   * Smallest score.
+   */
+  minScore?: number;
+}
+/**
+ * Result of `memory.search`.
+ */
+export interface MemorySearchResult {
+  /**
+   * The hits, the best first.
+   */
+  results: MemoryHit[];
+  /**
+   * Reason why the answer is less than it could be.
+   */
+  warning?: string;
+}
+/**
+ * Piece of a file that a search found.
+ */
+export interface MemoryHit {
+  /**
+   * Path relative to the workspace.
+   */
+  path: string;
+  /**
+   * First line.
+   */
+  startLine: number;
+  /**
+   * Last line.
+   */
+  endLine: number;
+  /**
+   * Larger is better.
+   */
+  score: number;
+  /**
+   * The beginning of the piece.
+   */
+  snippet: string;
+  /**
+   * `memory` or `sessions`.
+   */
+  source: string;
+  /**
+   * Place of the piece, where answers name it.
+   */
+  citation?: string;
 }
 /**
  * `connect.challenge`: the first frame on every socket.

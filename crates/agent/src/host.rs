@@ -39,6 +39,11 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// Memory of the run's agent; `None` where there is none.
+    fn memory(&self) -> Option<&dyn MemoryHost> {
+        None
+    }
+
     /// Starts sub-agents; `None` where nothing does.
     fn subagents(&self) -> Option<&dyn SubagentsHost> {
         None
@@ -117,6 +122,37 @@ pub enum FileReach<'a> {
         /// Base directory of relative paths.
         workspace: &'a Path,
     },
+}
+
+/// Memory of an agent: what was written down, and finding it. It knows which session asks.
+pub trait MemoryHost: Send + Sync {
+    /// Searches. A failure is an answer too, which says why.
+    fn search(&self, question: MemoryQuestion) -> HostFuture<'_, Value>;
+
+    /// Reads lines of a memory file. A failure is an answer too, which says why.
+    fn lines(&self, wish: MemoryLines) -> HostFuture<'_, Value>;
+}
+
+/// A call of the `memory_search` tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryQuestion {
+    /// Words to look for.
+    pub query: String,
+    /// Largest number of hits; `None` is as configured.
+    pub max_results: Option<usize>,
+    /// Smallest score; `None` is as configured.
+    pub min_score: Option<f64>,
+}
+
+/// A call of the `memory_get` tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLines {
+    /// Path relative to the workspace, or absolute.
+    pub path: String,
+    /// First line; `None` and 0 are the first.
+    pub from: Option<i64>,
+    /// Number of lines; `None` and 0 are all.
+    pub lines: Option<i64>,
 }
 
 /// Asks other models about images.

@@ -6,6 +6,7 @@ mod approvals;
 mod channels;
 mod examples;
 mod hooks;
+mod memory;
 mod message;
 mod models;
 mod models_auth;
@@ -30,6 +31,7 @@ pub(crate) use examples::with_examples;
 #[cfg(test)]
 pub(crate) use examples::{EXAMPLES, NOT_THERE};
 pub(crate) use hooks::{HooksArgs, HooksCommand};
+pub(crate) use memory::{MemoryArgs, MemoryCommand};
 pub(crate) use message::{DISCARD, FAILED, MessageArgs, RETRY};
 pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
@@ -84,6 +86,8 @@ pub(crate) enum CliCommand {
     Hooks(HooksArgs),
     /// Tail the gateway's log
     Logs(LogsArgs),
+    /// Memory files: what is indexed, and searching in it
+    Memory(MemoryArgs),
     /// Send messages to chat platforms
     Message(Box<MessageArgs>),
     /// Models and credentials

@@ -19,6 +19,7 @@ mod health;
 mod hooks;
 mod local_run;
 mod logs;
+mod memory;
 mod message;
 mod models;
 mod pairing;
@@ -65,6 +66,7 @@ pub(crate) fn run(command: CliCommand, context: &CliContext) -> CommandResult {
         CliCommand::Health(args) => health::run(&args, context),
         CliCommand::Hooks(args) => hooks::run(&args, context),
         CliCommand::Logs(args) => logs::run(&args, context),
+        CliCommand::Memory(args) => memory::run(&args, context),
         CliCommand::Message(mut args) => message::run(&mut args, context),
         CliCommand::Models(args) => models::run(args, context),
         CliCommand::Pairing(args) => pairing::run(&args, context),

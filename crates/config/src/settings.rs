@@ -14,6 +14,7 @@ mod gateway;
 mod heartbeat;
 mod hooks;
 mod logging;
+mod memory;
 mod messages;
 mod models;
 mod sandbox;
@@ -50,6 +51,11 @@ pub use gateway::{
 pub use heartbeat::{ActiveHours, Heartbeat};
 pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHooks};
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
+pub use memory::{
+    Citations, EmbeddingsFrom, MEMORY_PLUGIN, MemoryBackend, MemoryCache, MemoryChunking, MemoryExperiments,
+    MemoryHybrid, MemoryLocal, MemoryOff, MemoryQuery, MemoryRemote, MemoryScoring, MemorySearch,
+    MemorySection, MemorySessionSync, MemorySource, MemoryStore, MemorySync, MemoryVectors, ResolvedMemory,
+};
 pub use messages::{
     Commands, GroupChat, InboundSettings, MessageSettings, Queue, QueueDrop, QueueMode, UnknownQueueMode,
 };
@@ -107,6 +113,8 @@ pub struct Config {
     pub hooks: Hooks,
     /// Log file and console.
     pub logging: Logging,
+    /// Program that searches memory, and citations.
+    pub memory: MemorySection,
     /// Queueing, prefixes, acknowledgements.
     pub messages: MessageSettings,
     /// Model providers beyond the built-in ones.

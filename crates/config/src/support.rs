@@ -23,12 +23,19 @@ pub const READ_WITHOUT_TYPE: &[&str] = &[
     "commands.native",
     "commands.nativeSkills",
     "commands.ownerAllowFrom",
+    // There is one driver, and nothing to load for it.
+    "agents.defaults.memorySearch.store.driver",
+    "agents.defaults.memorySearch.store.vector.extensionPath",
+    "agents.list.*.memorySearch.store.driver",
+    "agents.list.*.memorySearch.store.vector.extensionPath",
     "hooks.internal.entries",
     "hooks.internal.installs",
     "plugins.enabled",
     "plugins.allow",
     "plugins.deny",
+    "plugins.entries.memory-core.enabled",
     "plugins.entries.telegram.enabled",
+    "plugins.slots.memory",
     "channels.defaults.groupPolicy",
 ];
 

@@ -2,13 +2,16 @@
 
 mod control;
 mod images;
+mod memory;
 mod messages;
 mod sessions;
 mod subagents;
 
 use std::sync::Arc;
 
-use openclaw_agent::host::{ControlHost, Host, ImagesHost, MessagesHost, SessionsHost, SubagentsHost};
+use openclaw_agent::host::{
+    ControlHost, Host, ImagesHost, MemoryHost, MessagesHost, SessionsHost, SubagentsHost,
+};
 use openclaw_runs::CallingRun;
 use openclaw_runs::calling_run::CallerChannel;
 use openclaw_sessions::entry::DeliveryContext;
@@ -60,6 +63,10 @@ impl Host for ToolHost {
 
     fn control(&self) -> Option<&dyn ControlHost> {
         self.gateway().map(|_| self as &dyn ControlHost)
+    }
+
+    fn memory(&self) -> Option<&dyn MemoryHost> {
+        Some(self)
     }
 
     fn subagents(&self) -> Option<&dyn SubagentsHost> {

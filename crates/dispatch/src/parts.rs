@@ -27,6 +27,7 @@ use openclaw_runs::session_messages::SessionMessages;
 use openclaw_runtime::child_runs::ChildRuns;
 use openclaw_runtime::events::Hub;
 use openclaw_runtime::global_lanes::GlobalLanes;
+use openclaw_runtime::memory::Memories;
 use openclaw_runtime::registry::Registry;
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::LiveSettings;
@@ -166,6 +167,7 @@ pub(crate) struct ToolHostParts {
     pub(crate) settings: LiveSettings,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) models: Models,
+    pub(crate) memories: Memories,
     /// Services of the gateway; `None` if there is no gateway.
     pub(crate) surroundings: Option<Arc<dyn Surroundings>>,
     pub(crate) actions: Arc<ActionHost>,

@@ -20,6 +20,7 @@ use openclaw_journal::journal::rows::MessageProgress;
 use openclaw_journal::testing::copy_files;
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
+use openclaw_runtime::memory::Memories;
 use openclaw_runtime::setup::{Deps, Settings};
 use openclaw_runtime::system_events::SystemEvents;
 use openclaw_sessions::key::KeyRules;
@@ -413,13 +414,21 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
     let storage =
         STORAGES.lock().entry(dir.to_path_buf()).or_insert_with(|| Storage::in_memory(&rules)).clone();
     let (store, transcripts) = storage.open(rules);
+    // The sender may go: what was sent stays.
+    let settings = watch::channel(Arc::new(settings)).1;
+    let models = Models::new(Variables::from(&environment), Http::default());
     Deps {
         state_dir: dir.to_path_buf(),
-        // The sender may go: what was sent stays.
-        settings: watch::channel(Arc::new(settings)).1,
         store: Arc::new(Faulty(store)),
+        memories: Memories::new(
+            settings.clone(),
+            models.clone(),
+            transcripts.clone(),
+            Arc::new(str::to_owned),
+        ),
+        settings,
         transcripts,
-        models: Models::new(Variables::from(&environment), Http::default()),
+        models,
         skills: Arc::default(),
         platforms: Arc::new(Platforms::new(vec![Arc::new(Telegram)])),
         host: HostFacts::default(),

@@ -25,6 +25,7 @@ use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{AgentMessage, Broadcast, Deps, Dispatch, Sent, Settings};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
+use openclaw_runtime::memory::Memories;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{Layout, SessionStore, ids};
@@ -256,13 +257,22 @@ impl Person {
         let options =
             FileStoreOptions::new(layout.clone(), settings.sessions.key_rules(), vec![AgentId::default()]);
         let store: Arc<dyn SessionStore> = Arc::new(FileStore::open(options).unwrap());
+        // The sender may go: what was sent stays.
+        let settings = watch::channel(Arc::new(settings)).1;
+        let models = Models::new(Variables::from(&environment), Http::default());
+        let transcripts = Transcripts::in_files(layout);
         let dispatch = Dispatch::start(Deps {
             state_dir: home.to_path_buf(),
-            // The sender may go: what was sent stays.
-            settings: watch::channel(Arc::new(settings)).1,
+            memories: Memories::new(
+                settings.clone(),
+                models.clone(),
+                transcripts.clone(),
+                Arc::new(str::to_owned),
+            ),
+            settings,
             store: Arc::clone(&store),
-            transcripts: Transcripts::in_files(layout),
-            models: Models::new(Variables::from(&environment), Http::default()),
+            transcripts,
+            models,
             skills: Arc::default(),
             platforms: Arc::new(Platforms::new(vec![Arc::new(Telegram)])),
             host: openclaw_agent::prompt::HostFacts::default(),

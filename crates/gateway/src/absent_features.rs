@@ -3,7 +3,7 @@
 //! A row of [`FEATURES`] goes when its feature comes.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use openclaw_config::registry;
 use openclaw_config::{Loaded, installed_extensions, json5, nearest, shared_place, unsupported};
@@ -51,10 +51,10 @@ const FEATURES: &[Feature] = &[
     },
     Feature { name: "plugins", effect: "This version loads no plugins", keys: &["plugins"], find: plugins },
     Feature {
-        name: "memory",
-        effect: "This version searches no memory: there are no memory_search and memory_get; MEMORY.md is read as before",
-        keys: &["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"],
-        find: memory_indexes,
+        name: "qmd",
+        effect: "This version does not ask QMD: it searches memory with its own index",
+        keys: &["memory.qmd"],
+        find: qmd,
     },
     Feature {
         name: "nodes",
@@ -249,18 +249,14 @@ fn plugins(loaded: &Loaded) -> Vec<String> {
     names
 }
 
-/// Indexes of memory that OpenClaw has made.
-fn memory_indexes(loaded: &Loaded) -> Vec<String> {
-    let dir = loaded.paths.state_dir().join("memory");
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let is_index = |path: &PathBuf| path.extension().is_some_and(|end| end == "sqlite");
-    let mut found: Vec<String> = entries
-        .map(|entry| entry.path())
-        .filter(is_index)
-        .map(|path| loaded.environment.with_tilde(&path))
-        .collect();
-    found.sort();
-    found
+/// QMD, where it is chosen to search memory.
+fn qmd(loaded: &Loaded) -> Vec<String> {
+    let backend = loaded.snapshot.config.pointer("/memory/backend").and_then(Value::as_str);
+    backend
+        .filter(|backend| *backend == "qmd")
+        .map(|_| "memory.backend is qmd".to_owned())
+        .into_iter()
+        .collect()
 }
 
 /// Devices that are paired as nodes: those of `nodes/paired.json`, and of the newer `devices/paired.json` those with that role.
@@ -341,7 +337,7 @@ mod tests {
             "plugins": {"entries": {
                 "discord": {"enabled": true}, "voice-call": {"enabled": true}, "off": {"enabled": false}, "memory-core": {"enabled": true},
             }},
-            "agents": {"defaults": {"memorySearch": {"provider": "openai"}}},
+            "memory": {"backend": "qmd"},
             "hooks": {"enabled": true, "token": "t"},
             "talk": {"apiKey": "k"},
             "browser": {"enabled": false, "headless": true},
@@ -362,7 +358,7 @@ mod tests {
                 ("extensions/mine/index.json", json!({})),
             ],
         );
-        assert_eq!(names(&found), ["channels", "cron", "plugins", "memory", "nodes", "webhooks", "speech"]);
+        assert_eq!(names(&found), ["channels", "cron", "plugins", "qmd", "nodes", "webhooks", "speech"]);
         let told = |at: usize| found.features[at].message.as_str();
         assert!(told(0).ends_with(": Discord, Slack."), "{}", told(0));
         let jobs = ": Morning brief, 3. These keys of the config ask for it too: cron.";

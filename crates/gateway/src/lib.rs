@@ -52,6 +52,7 @@ mod web_chat;
 
 pub use absent_features::{Absent, absent_features};
 pub use host::{Host, VERSION, own_addresses};
+pub use logging::Redactor;
 pub use platforms::platforms;
 pub use premises::premises;
 pub use reload::applies_at_once;

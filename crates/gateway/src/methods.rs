@@ -21,6 +21,7 @@ mod heartbeat;
 mod identity;
 mod keys;
 mod logs;
+mod memory;
 mod models;
 mod send;
 mod sessions;
@@ -46,6 +47,7 @@ use openclaw_protocol::params;
 use openclaw_protocol::params::Call;
 use openclaw_protocol::params::chat::ChatHistoryResult;
 use openclaw_protocol::params::sessions::SessionsListResult;
+use openclaw_runtime::memory::Memories;
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::usage::UsageIndex;
@@ -85,6 +87,7 @@ pub(crate) struct MethodServices {
     pub(crate) manager: Arc<ChannelManager>,
     pub(crate) accounts: Arc<AccountBoard>,
     pub(crate) skills: Arc<SkillBook>,
+    pub(crate) memories: Memories,
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) heartbeats: Arc<Heartbeats>,
     pub(crate) system_events: Arc<SystemEvents>,
@@ -107,6 +110,7 @@ pub(crate) struct Methods {
     heartbeat: heartbeat::HeartbeatMethods,
     identity: identity::IdentityMethods,
     logs: Option<LogFile>,
+    memory: memory::MemoryMethods,
     models: models::ModelMethods,
     send: send::SendMethods,
     sessions: sessions::SessionMethods,
@@ -144,6 +148,7 @@ impl Methods {
             heartbeat: family!(heartbeat::HeartbeatMethods { settings, heartbeats, system_events }),
             identity: family!(identity::IdentityMethods { settings, sessions }),
             logs: services.log_file.clone(),
+            memory: family!(memory::MemoryMethods { settings, memories, tasks }),
             models: family!(models::ModelMethods { settings, models }),
             send: family!(send::SendMethods { settings, sessions, platforms, dispatch }),
             sessions: family!(sessions::SessionMethods { settings, sessions, transcripts, models, dispatch }),
@@ -240,6 +245,9 @@ const HANDLERS: &[HandlerRow] = &[
     on!(params::usage::SessionsUsage => usage::sessions),
     on!(params::usage::SessionsUsageTimeseries => usage::timeseries),
     on!(params::usage::SessionsUsageLogs => usage::logs),
+    on!(params::memory::MemoryStatus => memory::status),
+    on!(params::memory::MemoryIndex => memory::index),
+    on!(params::memory::MemorySearch => memory::search),
     on!(params::models::ModelsList => models::list),
     on!(params::agents::AgentsList => agents::list),
     on!(params::agents::AgentsCreate => agents::roster::create),

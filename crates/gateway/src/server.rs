@@ -15,6 +15,7 @@ pub use listen::ListenError;
 use std::sync::Arc;
 
 use openclaw_dispatch::Dispatch;
+use openclaw_runtime::memory::Memories;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -28,6 +29,7 @@ pub(crate) struct Served {
     pub(crate) sockets: Arc<SocketParts>,
     pub(crate) entrance: Arc<Entrance>,
     pub(crate) settings: CurrentSettings,
+    pub(crate) memories: Memories,
     pub(crate) dispatch: Dispatch,
     /// Owns the tasks of sockets.
     pub(crate) tasks: TaskTracker,

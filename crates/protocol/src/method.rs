@@ -245,6 +245,9 @@ pub const METHODS: &[Method] = &[
     hidden::<params::usage::SessionsUsage>(Admin).counting(),
     hidden::<params::usage::SessionsUsageTimeseries>(Admin),
     hidden::<params::usage::SessionsUsageLogs>(Admin),
+    hidden::<params::memory::MemoryStatus>(Read).light(),
+    hidden::<params::memory::MemoryIndex>(Admin).light(),
+    hidden::<params::memory::MemorySearch>(Admin).light(),
     later_hidden("web.login.start", Admin),
     later_hidden("web.login.wait", Admin),
 ];

@@ -22,6 +22,7 @@ pub mod connect;
 pub mod health;
 pub mod heartbeat;
 pub mod logs;
+pub mod memory;
 pub mod models;
 pub mod sessions;
 pub mod skills;

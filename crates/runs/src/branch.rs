@@ -1,6 +1,7 @@
 //! The session's transcript as a run sees it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +69,11 @@ pub(super) enum Prompted {
 }
 
 impl RunBranch {
+    /// Name of the transcript among those of its agent.
+    pub(super) fn transcript_name(&self) -> &OsStr {
+        self.transcript.transcript().file_name()
+    }
+
     /// Makes the branch of a transcript and the messages that were read of it.
     pub(super) fn new(
         transcript: Transcript,

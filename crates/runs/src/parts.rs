@@ -230,6 +230,7 @@ fn turns(
         models: base.models.clone(),
         rows: sessions.rows.clone(),
         journal: base.journal.clone(),
+        memories: base.memories.clone(),
         kept: base.kept.clone(),
         host: base.host.clone(),
         answers: chats.answers.clone(),

@@ -13,6 +13,7 @@ use openclaw_journal::journal::Journal;
 use openclaw_journal::request::MAIN_LANE;
 use openclaw_runtime::events::Verbose;
 use openclaw_runtime::global_lanes::LanePermit;
+use openclaw_runtime::memory::Memories;
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::LiveSettings;
 use openclaw_runtime::stopping::Stopping;
@@ -49,6 +50,7 @@ pub(crate) struct Turns {
     pub(crate) models: Arc<SessionModels>,
     pub(crate) rows: Arc<SessionRows>,
     pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) memories: Memories,
     pub(crate) kept: Arc<KeptTranscripts>,
     pub(crate) host: Arc<HostLink>,
     pub(crate) answers: Arc<ChatAnswers>,
@@ -214,6 +216,7 @@ impl Turns {
         if let Err(error) = stored {
             tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
         }
+        self.memories.transcript_grew(&prepared.session.agent.id, || prepared.branch.transcript_name());
         if let Err(error) = synced {
             if self.stops.kill.is_cancelled() {
                 return RunEnding::Interrupted;

@@ -4,7 +4,7 @@
 //! under way, [`global_lanes`] the lanes that all sessions share, [`stopping`] the phases of a stop
 //! and [`work_tasks`] the tasks that it waits for. [`events`] tells clients of runs,
 //! [`system_events`] keeps lines for the next prompt of a session, [`session_model`] resolves the
-//! model a session asks for, [`tool_access`] decides which tools a run has, [`child_runs`] lists the
+//! model a session asks for, [`memory`] has the memory of the agents, [`tool_access`] decides which tools a run has, [`child_runs`] lists the
 //! sub-agents. Begin with [`setup::Settings`].
 //!
 //! The crate runs nothing: commands are in `openclaw-commands`, runs in `openclaw-runs`, lanes in
@@ -14,6 +14,7 @@ pub mod child_runs;
 pub mod durations;
 pub mod events;
 pub mod global_lanes;
+pub mod memory;
 pub mod messages;
 pub mod registry;
 pub mod session_exec;

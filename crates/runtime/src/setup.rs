@@ -19,6 +19,7 @@ use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::SecretString;
 use tokio::sync::watch;
 
+use crate::memory::Memories;
 use crate::surroundings::Surroundings;
 use crate::system_events::SystemEvents;
 
@@ -36,6 +37,8 @@ pub struct Deps {
     pub models: Models,
     /// Skills of all agents; the owner of the process watches for edits of them.
     pub skills: Arc<SkillBook>,
+    /// Memory of the agents.
+    pub memories: Memories,
     /// The chat platforms there are, and their accounts at work.
     pub platforms: Arc<Platforms>,
     /// Facts about this machine for the prompt.

@@ -13,7 +13,7 @@ use openclaw_journal::rights::groups::{self, Spawner};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings};
-use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch};
+use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch, memory_absence};
 
 pub use unknown_names::{UnknownName, unknown_names};
 
@@ -90,6 +90,7 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
         web: &run.config.tools.web,
         has_image_model: run.has_image_model,
         has_gateway: true,
+        memory: memory_absence(run.agent.memory_off.as_ref()),
     };
     let access = |absence, removed| match (absence, removed) {
         // No rule brings it back.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use openclaw_config::settings::WebTools;
+use openclaw_config::settings::{MemoryOff, WebTools};
 
 use crate::path::Confinement;
 use crate::setup::Setup;
@@ -24,6 +24,8 @@ pub struct Conditions<'a> {
     pub has_image_model: bool,
     /// True if a gateway runs that can be controlled.
     pub has_gateway: bool,
+    /// Reason why the agent has no memory ([`memory_absence`]).
+    pub memory: Option<Absence>,
 }
 
 impl<'a> From<&'a Setup> for Conditions<'a> {
@@ -37,6 +39,7 @@ impl<'a> From<&'a Setup> for Conditions<'a> {
             web: &setup.web.config,
             has_image_model: setup.image.is_some(),
             has_gateway: setup.has_gateway,
+            memory: setup.memory,
         }
     }
 }
@@ -59,6 +62,8 @@ pub enum Absence {
     },
     /// No model can be asked about images.
     NoImageModel,
+    /// A key of `plugins` switches memory off.
+    NoMemoryPlugin,
     /// The run is made without a gateway.
     NoGateway,
     /// The tool is only for models of certain other providers.
@@ -77,6 +82,7 @@ impl Absence {
             Self::NoChannel => "no-channel",
             Self::SwitchedOff { .. } => "switched-off",
             Self::NoImageModel => "no-image-model",
+            Self::NoMemoryPlugin => "no-memory-plugin",
             Self::NoGateway => "no-gateway",
             Self::OtherProviders => "other-providers",
             Self::OtherModels => "other-models",
@@ -89,6 +95,7 @@ impl Absence {
             Self::SwitchedOff { setting } => Some(setting),
             Self::OtherModels => Some("tools.exec.applyPatch.allowModels"),
             Self::NoImageModel => Some("agents.defaults.imageModel"),
+            Self::NoMemoryPlugin => Some("plugins.slots.memory"),
             Self::ReadOnlySandbox => Some("agents.defaults.sandbox.workspaceAccess"),
             Self::NotBuiltIn
             | Self::NotConfinable
@@ -108,9 +115,18 @@ impl fmt::Display for Absence {
             Self::NoChannel => f.write_str("no chat platform is configured"),
             Self::SwitchedOff { setting } => write!(f, "switched off: {setting} is not true"),
             Self::NoImageModel => f.write_str("no model that takes images is connected"),
+            Self::NoMemoryPlugin => f.write_str("the memory plugin is switched off in plugins"),
             Self::NoGateway => f.write_str("the run is made without a gateway"),
             Self::OtherProviders => f.write_str("only for models of openai and openai-codex"),
             Self::OtherModels => f.write_str("this model is not in tools.exec.applyPatch.allowModels"),
         }
+    }
+}
+
+/// Returns the reason why an agent is not offered the tools of memory.
+pub fn memory_absence(off: Option<&MemoryOff>) -> Option<Absence> {
+    match off? {
+        MemoryOff::Search => Some(Absence::SwitchedOff { setting: "agents.defaults.memorySearch.enabled" }),
+        MemoryOff::Plugin { .. } => Some(Absence::NoMemoryPlugin),
     }
 }

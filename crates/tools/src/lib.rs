@@ -6,7 +6,7 @@
 //!
 //! Reading order: `setup` (the settings of a run), `row` (a row of the table), `toolbox` (which rows a run gets), `args` and `path` (what every file tool shares; the files themselves are
 //! [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `apply_patch`, `exec_tool`, `process`,
-//! `message`, `gateway`, `sessions` (one file each below it), `image`. `prompt_pictures` finds what messages name. `external` marks text from outside; `web` is what `web_fetch` and
+//! `message`, `gateway`, `sessions` and `memory` (one file each below them), `image`. `prompt_pictures` finds what messages name. `external` marks text from outside; `web` is what `web_fetch` and
 //! `web_search` share; `approvals` is where people are asked;
 //! `exec` holds the rules of commands, `command` runs them.
 
@@ -22,6 +22,7 @@ mod exec_tool;
 pub mod external;
 mod gateway;
 mod image;
+mod memory;
 mod message;
 mod path;
 mod picture;
@@ -42,7 +43,7 @@ mod write;
 
 use row::name_only;
 
-pub use absence::{Absence, Conditions};
+pub use absence::{Absence, Conditions, memory_absence};
 pub use command::guard::CommandLock;
 pub use command::promise::{Notice, Notices, Noting, OnExit, Promise, PromiseKind};
 pub use command::sessions::CommandSessions;
@@ -53,7 +54,7 @@ pub use exec_tool::by_person;
 pub use path::Confinement;
 pub use prompt_pictures::{PromptPictures, named_pictures};
 pub use row::ToolRow;
-pub use setup::{CurrentChannel, ImageSetup, MessageSetup, Setup};
+pub use setup::{CurrentChannel, ImageSetup, MessageSetup, Setup, Writes};
 pub use toolbox::{CATALOGUE, absences, built_in, toolbox};
 pub use web::{WebSettings, WebShared};
 
@@ -86,13 +87,11 @@ pub const TOOLS: &[ToolRow] = &[
     web_search::ROW,
     web_fetch::ROW,
     image::ROW,
-    name_only("memory_search", MEMORY, u8::MAX, "Search MEMORY.md and memory/*.md").not_for_subagents(),
-    name_only("memory_get", MEMORY, u8::MAX, "Read lines of MEMORY.md or a memory/*.md file")
-        .not_for_subagents(),
+    memory::search::ROW,
+    memory::get::ROW,
 ];
 
 const OPENCLAW: &str = "group:openclaw";
-const MEMORY: &[&str] = &["group:memory", OPENCLAW];
 
 const NODES: &str = "List, describe and use paired nodes: notifications, camera, screen";
 const CRON: &str = "Schedule jobs and reminders (write reminder text so that it reads as a reminder when it fires, with the \

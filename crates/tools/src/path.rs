@@ -141,6 +141,13 @@ impl Resolver {
         real.unwrap_or(wanted)
     }
 
+    /// True if a path names a Markdown file below `memory/` of the workspace, whatever links are on the way.
+    pub(crate) fn is_memory_note(&self, path: &str) -> bool {
+        let wanted = self.identity(path);
+        let is_markdown = wanted.extension().is_some_and(|ending| ending == "md");
+        is_markdown && wanted.starts_with(self.identity("memory"))
+    }
+
     /// `path` for a report: below the workspace relative to it.
     pub(crate) fn shown(&self, path: &str) -> String {
         self.relative(&self.absolute(path))

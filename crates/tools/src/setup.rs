@@ -3,6 +3,7 @@
 use openclaw_agent::ToolContext;
 use openclaw_agent::place::off_limits::OffLimits;
 
+use crate::absence::Absence;
 use crate::exec::settings::ExecSettings;
 use crate::path::{Confinement, Resolver};
 use crate::web::WebSettings;
@@ -25,8 +26,23 @@ pub struct Setup {
     pub image: Option<ImageSetup>,
     /// True if a gateway runs that can be controlled.
     pub has_gateway: bool,
+    /// Files that `write` may write, and how.
+    pub writes: Writes,
+    /// Reason why the agent has no memory; `None` if it has one.
+    pub memory: Option<Absence>,
     /// The gateway's own files, which no tool touches.
     pub off_limits: OffLimits,
+}
+
+/// Files that `write` may write, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Writes {
+    /// `write` makes the content of any file that the run may reach.
+    #[default]
+    Whole,
+    /// `write` adds to Markdown files below `memory/`, and writes no others: the turn is for notes, and what a day's file
+    /// holds already must not be lost.
+    AddToMemory,
 }
 
 impl Setup {

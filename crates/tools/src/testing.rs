@@ -48,6 +48,8 @@ pub(crate) fn setup(web: WebSettings) -> Setup {
         web,
         image: None,
         has_gateway: false,
+        writes: crate::setup::Writes::default(),
+        memory: None,
         off_limits: OffLimits::default(),
     }
 }

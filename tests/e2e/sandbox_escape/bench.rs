@@ -117,6 +117,8 @@ pub(super) async fn bench_with(
             web,
             image: None,
             has_gateway: false,
+            writes: openclaw_tools::Writes::default(),
+            memory: None,
             off_limits: OffLimits::of(&config),
         },
         &names,

@@ -116,6 +116,16 @@ pub(crate) const EXAMPLES: &[CommandExamples] = &[
     ("hooks install", &["openclaw hooks install ./my-hook"]),
     ("hooks update", &["openclaw hooks update --all --dry-run"]),
     ("logs", &["openclaw logs --follow", "openclaw logs --limit 50 --json"]),
+    ("memory status", &["openclaw memory status", "openclaw memory status --deep --agent main"]),
+    ("memory index", &["openclaw memory index", "openclaw memory index --force --verbose"]),
+    (
+        "memory search",
+        &[
+            "openclaw memory search \"router configuration\"",
+            "openclaw memory search tea --max-results 3 --json",
+        ],
+    ),
+    ("memory forget", &["openclaw memory forget \"old address\"", "openclaw memory forget tea --yes"]),
     (
         "message send",
         &[

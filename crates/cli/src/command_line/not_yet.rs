@@ -32,10 +32,6 @@ pub(super) const NOT_YET: &[MissingCommand] = &[
     ("dns", "Apps are given the address by hand; `openclaw gateway probe` shows which gateways answer."),
     ("docs", "https://docs.openclaw.ai has the pages; each command has a --help with examples."),
     (
-        "memory",
-        "MEMORY.md and the files of the workspace are read as before; `openclaw sessions` lists what was said.",
-    ),
-    (
         "node",
         "The tool exec works on the gateway's host; `openclaw approvals get` shows which commands it runs unasked.",
     ),

@@ -134,6 +134,7 @@ impl DoctorRun {
         found.extend(config_findings::fallbacks(context));
         found.extend(config_findings::of_tools(context));
         found.extend(config_findings::hooks(context));
+        found.extend(config_findings::of_memory(context));
         found.extend(absent::findings(context));
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(context));

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use openclaw_agent::hooks::discover::Problem;
 use openclaw_agent::hooks::not_loaded;
 use openclaw_config::clock::now_ms;
-use openclaw_config::settings::TailscaleMode;
+use openclaw_config::settings::{MEMORY_PLUGIN, MemoryOff, TailscaleMode};
 use openclaw_config::{Config, ResolvedAgent};
 use openclaw_gateway::{Host, absent_features};
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::health::AbsentFeature;
+use openclaw_protocol::params::memory::AgentMemoryStatus;
 use openclaw_protocol::params::status::{
     AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, percent_used,
 };
@@ -23,15 +24,13 @@ use super::default_models::{DefaultModels, ModelInUse};
 use super::gateway_probe::{GatewayItself, ProbeDepth, Probed, ask as ask_gateway};
 use super::sandbox::reach;
 use super::sessions::StoredSession;
-use super::{audit, damaged_store, dashboard, status_text, usage};
+use super::{audit, damaged_store, dashboard, memory, status_text, usage};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, GatewayTarget, TargetFlags};
 use crate::context::CliContext;
 use crate::failure::CommandResult;
 use crate::{listeners, output, service};
 
-/// Reason why there is no memory.
-pub(super) const NO_MEMORY: &str = "not implemented yet";
 /// Sessions shown.
 const RECENT: usize = 10;
 
@@ -154,6 +153,8 @@ pub(super) struct StatusDocument {
     pub(super) update_channel_source: &'static str,
     memory: Value,
     memory_plugin: Value,
+    #[serde(skip)]
+    pub(super) memory_row: String,
     pub(super) gateway: GatewayStatus,
     pub(super) gateway_service: Service,
     pub(super) node_service: Service,
@@ -263,6 +264,7 @@ fn document(
     let now = now_ms();
     let stores: Vec<Store> = agents.iter().map(|id| Store::look(context, config, id)).collect();
     let summary = |key: &str| probed.summary.as_ref().and_then(|summary| summary.get(key)).cloned();
+    let memory = MemoryRow::of(context, config);
     let host = Host::detect();
     let (os, release) = host.platform.split_once(' ').unwrap_or((host.platform.as_str(), ""));
     StatusDocument {
@@ -292,8 +294,9 @@ fn document(
         }),
         update_channel: "stable",
         update_channel_source: "default",
-        memory: Value::Null,
-        memory_plugin: json!({ "enabled": false, "slot": null, "reason": NO_MEMORY }),
+        memory: memory.document(),
+        memory_plugin: memory.plugin(),
+        memory_row: memory.row(),
         gateway: GatewayStatus {
             mode: if target.bind.is_some() { "local" } else { "remote" },
             url: target.url.clone(),
@@ -317,6 +320,61 @@ fn document(
         absent_features: absent_features(&context.loaded).features,
         health: None,
         usage: None,
+    }
+}
+
+/// Memory of the default agent, as the overview shows it.
+enum MemoryRow {
+    Off(MemoryOff),
+    Failed(String),
+    Found(Box<AgentMemoryStatus>),
+}
+
+impl MemoryRow {
+    fn of(context: &CliContext, config: &Config) -> Self {
+        let agent = config.default_agent();
+        if let Some(off) = config.memory_off(&agent) {
+            return Self::Off(off);
+        }
+        let found = memory::status_here(context, &[agent], false, false);
+        match found.map(|mut found| (found.agents.pop(), found.absent.pop())) {
+            Ok((Some(found), _)) => Self::Found(Box::new(found)),
+            Ok((None, absent)) => Self::Failed(absent.map(|absent| absent.reason).unwrap_or_default()),
+            Err(failure) => Self::Failed(failure.message),
+        }
+    }
+
+    /// `memory` of the document.
+    fn document(&self) -> Value {
+        let Self::Found(found) = self else { return Value::Null };
+        let mut document = json!({ "agentId": found.agent_id });
+        if let (Some(document), Ok(Value::Object(status))) =
+            (document.as_object_mut(), serde_json::to_value(&found.status))
+        {
+            document.extend(status);
+        }
+        document
+    }
+
+    /// `memoryPlugin` of the document.
+    fn plugin(&self) -> Value {
+        match self {
+            Self::Off(MemoryOff::Plugin { setting }) => {
+                json!({ "enabled": false, "slot": null, "reason": setting })
+            }
+            Self::Off(MemoryOff::Search) | Self::Failed(_) | Self::Found(_) => {
+                json!({ "enabled": true, "slot": MEMORY_PLUGIN })
+            }
+        }
+    }
+
+    fn row(&self) -> String {
+        match self {
+            Self::Off(MemoryOff::Plugin { setting }) => format!("disabled ({setting})"),
+            Self::Off(MemoryOff::Search) => "disabled (memorySearch.enabled is false)".to_owned(),
+            Self::Failed(reason) => format!("enabled (plugin {MEMORY_PLUGIN}) · unavailable: {reason}"),
+            Self::Found(found) => memory::row(&found.status),
+        }
     }
 }
 

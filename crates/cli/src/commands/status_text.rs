@@ -12,7 +12,7 @@ use super::audit::{AuditFinding, AuditReport, NOT_AUDITED, Severity};
 use super::channels::table::AccountAnswers;
 use super::gateway_probe::GatewayItself;
 use super::sessions::{kind_name, tokens};
-use super::status::{Agents, Extras, GatewayStatus, NO_MEMORY, Remedy, Service, Sessions, StatusDocument};
+use super::status::{Agents, Extras, GatewayStatus, Remedy, Service, Sessions, StatusDocument};
 use crate::context::CliContext;
 use crate::output::{self, Column, Style, boxed, columns};
 use crate::service;
@@ -115,7 +115,7 @@ fn overview(status: &StatusDocument, context: &CliContext, extras: &Extras) -> V
         ("Gateway service", service(&status.gateway_service)),
         ("Node service", service(&status.node_service)),
         ("Agents", agents_line(&status.agents)),
-        ("Memory", format!("disabled ({})", NO_MEMORY)),
+        ("Memory", status.memory_row.clone()),
         ("Probes", extras.probes.to_owned()),
         ("Events", if events == 0 { "none".to_owned() } else { format!("{events} queued") }),
         ("Heartbeat", heartbeats.join(", ")),

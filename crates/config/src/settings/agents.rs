@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentTools, BlockChunk, BlockCoalesce, Config, Exec, GroupChat, Heartbeat, HumanDelay, Sandbox,
-    ToolPolicy,
+    AgentTools, BlockChunk, BlockCoalesce, Config, Exec, GroupChat, Heartbeat, HumanDelay, MemoryOff,
+    MemorySearch, Sandbox, ToolPolicy,
 };
 
 /// `agents`.
@@ -93,6 +93,8 @@ pub struct AgentDefaults {
     pub context_pruning: ContextPruning,
     /// Summarising old turns.
     pub compaction: Compaction,
+    /// Index of memory files.
+    pub memory_search: MemorySearch,
 }
 
 impl AgentDefaults {
@@ -142,6 +144,8 @@ pub struct AgentEntry {
     pub sandbox: Sandbox,
     /// Tool policy.
     pub tools: AgentTools,
+    /// Index of its memory files.
+    pub memory_search: MemorySearch,
 }
 
 /// A model with fallbacks. In the file a plain string is the same as `{primary}`.
@@ -452,6 +456,8 @@ pub struct ResolvedAgent {
     pub tool_policy_by_provider: BTreeMap<String, ToolPolicy>,
     /// Settings of the `exec` tool: its own laid over the shared ones.
     pub exec: Exec,
+    /// Reason why it has no memory; `None` if it has one.
+    pub memory_off: Option<MemoryOff>,
 }
 
 /// Length at which an injected file is cut unless configured (spec `agent-runtime.md`, bootstrap files).
@@ -512,6 +518,7 @@ impl Config {
             skip_bootstrap: defaults.skip_bootstrap,
             repo_root: defaults.repo_root.clone(),
             exec: entry.tools.exec.over(&self.tools.exec),
+            memory_off: self.memory_off_by(entry.memory_search.enabled),
             tool_policy: entry.tools.policy,
             tool_policy_by_provider: entry.tools.by_provider,
             name: entry.name,

@@ -37,6 +37,7 @@ pub(super) fn assemble(
             settings: runs.settings.clone(),
             store: handles.store.clone(),
             models: handles.models.clone(),
+            memories: handles.memories.clone(),
             surroundings: handles.surroundings.clone(),
             actions: runs.actions.clone(),
         },

@@ -12,6 +12,7 @@ use openclaw_models::Models;
 use openclaw_runs::parts::RunSources;
 use openclaw_runtime::events::Hub;
 use openclaw_runtime::global_lanes::GlobalLanes;
+use openclaw_runtime::memory::Memories;
 use openclaw_runtime::registry::Registry;
 use openclaw_runtime::stopping::Stopping;
 use openclaw_runtime::surroundings::Surroundings;
@@ -27,6 +28,7 @@ pub(super) struct Handles {
     pub(super) store: Arc<dyn SessionStore>,
     pub(super) transcripts: Transcripts,
     pub(super) models: Models,
+    pub(super) memories: Memories,
     pub(super) skills: Arc<SkillBook>,
     pub(super) platforms: Arc<Platforms>,
     pub(super) system_events: Arc<SystemEvents>,
@@ -50,6 +52,7 @@ impl Handles {
             store: deps.store.clone(),
             transcripts: deps.transcripts.clone(),
             models: deps.models.clone(),
+            memories: deps.memories.clone(),
             skills: deps.skills.clone(),
             platforms: deps.platforms.clone(),
             system_events: deps.system_events.clone(),

@@ -88,14 +88,19 @@ fn open_socket(
     response
 }
 
-/// Ready is who takes work: from when the gateway is put together until it stops, or lets its runs end before a restart. There is nothing yet
-/// that could be degraded.
+/// Ready is who takes work: from when the gateway is put together until it stops, or lets its runs end before a restart. A memory
+/// whose index can't be written makes it degraded, and no less ready.
 fn ready(front: &Front) -> Response<Body> {
     let holds_runs = front.served().is_some_and(|served| served.dispatch.holds_runs());
     let draining = holds_runs || front.stopping.is_cancelled();
     let ready = front.served().is_some() && !draining;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    json_response(status, &json!({"ready": ready, "draining": draining, "degraded": [], "channels": {}}))
+    let is_failing = front.served().is_some_and(|served| served.memories.is_failing());
+    let degraded: &[&str] = if is_failing { &["memory index failing"] } else { &[] };
+    json_response(
+        status,
+        &json!({"ready": ready, "draining": draining, "degraded": degraded, "channels": {}}),
+    )
 }
 
 /// The refusal of a page that addresses the gateway by a name that is not ours. For pages that want

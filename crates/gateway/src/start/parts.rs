@@ -16,6 +16,7 @@ use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{CommandNotices, Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, SessionKey};
+use openclaw_runtime::memory::Memories;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::transcript::{self, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
@@ -42,7 +43,7 @@ use crate::handshake::{AddressBook, SharedSecret};
 use crate::health::{HealthMonitor, HealthSources};
 use crate::heartbeat::{HeartbeatReason, HeartbeatRequest, Heartbeats};
 use crate::host::{Host, VERSION};
-use crate::logging::LogFile;
+use crate::logging::{LogFile, Redactor};
 use crate::methods::{MethodServices, Methods};
 use crate::pairing::DeviceStore;
 use crate::platforms::platforms;
@@ -92,6 +93,8 @@ pub(super) struct GatewayParts {
     pub(super) manager: Arc<ChannelManager>,
     /// The skills of all agents.
     pub(super) skills: Arc<SkillBook>,
+    /// Memory of all agents.
+    pub(super) memories: Memories,
     /// Lines that wait to be told to an agent.
     pub(super) system_events: Arc<SystemEvents>,
     /// Turns that agents make by themselves.
@@ -135,6 +138,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let platforms = Arc::new(platforms());
     let lock = command_lock(paths.state_dir()).await;
     let sandboxes = Arc::new(Sandboxes::of_this_process(paths.state_dir()).of_gateway(lock.clone()));
+    let memories = memories(&settings, &models, &transcripts, config);
     let reload = given.reload;
     let control = GatewayControl::new(reload.clone(), Arc::clone(&sessions), paths.state_dir().to_path_buf());
     let usage = UsageIndex::new(layout.clone());
@@ -146,6 +150,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         transcripts: transcripts.clone(),
         models: models.clone(),
         skills: Arc::clone(&skills),
+        memories: memories.clone(),
         platforms: Arc::clone(&platforms),
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
@@ -206,6 +211,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         manager: Arc::clone(&manager),
         accounts,
         skills: Arc::clone(&skills),
+        memories: memories.clone(),
         approvals: Arc::clone(&approvals),
         heartbeats: Arc::clone(&heartbeats),
         system_events: Arc::clone(&system_events),
@@ -238,6 +244,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         sockets,
         entrance,
         settings: settings.clone(),
+        memories: memories.clone(),
         dispatch: dispatch.clone(),
         tasks: tasks.clone(),
         stopping: stopping.clone(),
@@ -253,6 +260,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         platforms,
         manager,
         skills,
+        memories,
         system_events,
         heartbeats,
         approvals,
@@ -269,6 +277,18 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         stopping,
         loaded: given.loaded,
     })
+}
+
+/// Memory of the agents, with secrets masked in what was said as the log masks them.
+fn memories(
+    settings: &CurrentSettings,
+    models: &Models,
+    transcripts: &Transcripts,
+    config: &Config,
+) -> Memories {
+    let redactor = Redactor::new(&config.logging.redact_patterns);
+    let mask = Arc::new(move |text: &str| redactor.mask(text));
+    Memories::new(settings.follow(), models.clone(), transcripts.clone(), mask)
 }
 
 /// Command sessions of the agents. An agent is told of the end of a command in the background, and

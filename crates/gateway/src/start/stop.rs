@@ -110,6 +110,9 @@ pub(super) async fn stop(
     if timeout(CLOSE, parts.tasks.wait()).await.is_err() {
         tracing::warn!(count = parts.tasks.len(), "connections and requests did not end in time");
     }
+    if timeout(CLOSE, parts.memories.close()).await.is_err() {
+        tracing::warn!("the memory index was not closed in time; the next start looks at it");
+    }
     if timeout(CLOSE, parts.models.settle()).await.is_err() {
         tracing::warn!("how credentials did, or models.json, could not be written in time");
     }

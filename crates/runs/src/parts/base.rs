@@ -13,6 +13,7 @@ use openclaw_models::Models;
 use openclaw_runtime::child_runs::ChildRuns;
 use openclaw_runtime::events::Hub;
 use openclaw_runtime::global_lanes::GlobalLanes;
+use openclaw_runtime::memory::Memories;
 use openclaw_runtime::registry::Registry;
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::{Deps, LiveSettings};
@@ -54,6 +55,7 @@ pub(super) struct Base {
     pub(super) child_runs: Arc<ChildRuns>,
     pub(super) secrets: Arc<KnownSecrets>,
     pub(super) skills: Arc<SkillBook>,
+    pub(super) memories: Memories,
     pub(super) platforms: Arc<Platforms>,
     pub(super) system_events: Arc<SystemEvents>,
     pub(super) host_facts: HostFacts,
@@ -90,6 +92,7 @@ impl Base {
             child_runs: Arc::new(ChildRuns::new(&state_dir)),
             secrets: Arc::new(KnownSecrets::new(deps.secrets, &state_dir, &config)),
             skills: deps.skills,
+            memories: deps.memories,
             platforms: deps.platforms,
             host_facts: deps.host,
             command_variables: deps.command_variables,

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use openclaw_agent::Toolbox;
 use openclaw_agent::bootstrap::BootstrapFile;
 use openclaw_agent::prompt::{
-    self, HostFacts, InlineButtons, PromptInputs, PromptMode, ReactionLevel, Reactions, RepoRoots,
-    ReportFrame, RuntimeFacts, SkillsReport, SystemPromptReport,
+    self, HostFacts, InlineButtons, MemoryCitations, PromptInputs, PromptMode, ReactionLevel, Reactions,
+    RepoRoots, ReportFrame, RuntimeFacts, SkillsReport, SystemPromptReport,
 };
 use openclaw_agent::skills::Snapshot;
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_channels::access::{AccessSettings, Entry, written_owners};
 use openclaw_channels::{Address, Platforms, Reacting};
+use openclaw_config::settings::Citations;
 use openclaw_config::{Config, ResolvedAgent};
 use openclaw_journal::request::WEBCHAT;
 use openclaw_models::Candidate;
@@ -82,6 +83,10 @@ impl SystemPrompts {
             workspace: sandbox.map_or_else(|| agent.workspace.clone(), ActiveSandbox::inner_workspace),
             extra,
             files,
+            memory_citations: match settings.config.memory.citations {
+                Citations::Auto | Citations::On => MemoryCitations::Named,
+                Citations::Off => MemoryCitations::Hidden,
+            },
             heartbeat_prompt: heartbeat_prompt(agent, settings),
             deliverable_channels: message
                 .iter()

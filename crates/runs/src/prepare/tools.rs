@@ -9,12 +9,15 @@ use openclaw_channels::{Address, Platforms};
 use openclaw_journal::caller::{Caller, CallerIdentity, CallerRights, Right};
 use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::{elevated, settle};
+use openclaw_journal::source::RequestSource;
 use openclaw_runtime::session_exec;
 use openclaw_runtime::setup::Settings;
 use openclaw_runtime::surroundings::Surroundings;
 use openclaw_runtime::tool_access::RunOf;
 use openclaw_tools::sandbox::ActiveSandbox;
-use openclaw_tools::{ImageSetup, Setup, SkillBins, WebSettings, WebShared, apply_patch, toolbox};
+use openclaw_tools::{
+    ImageSetup, Setup, SkillBins, WebSettings, WebShared, Writes, apply_patch, memory_absence, toolbox,
+};
 
 use super::exec::CommandSetup;
 use crate::secrets::Shield;
@@ -116,7 +119,21 @@ impl ToolMaker {
         let has_gateway = self.surroundings.as_ref().is_some_and(|around| around.control().is_some());
         let absent = sandbox.map(|held| blocked_tools::explained(run, groups, held, &allowed));
         let off_limits = OffLimits::of(&settings.config);
-        let setup = Setup { confinement, exec, message, apply_patch, web, image, has_gateway, off_limits };
+        let memory = memory_absence(agent.memory_off.as_ref());
+        let is_flush = request.is_some_and(|request| matches!(request.source, RequestSource::MemoryFlush));
+        let writes = if is_flush { Writes::AddToMemory } else { Writes::Whole };
+        let setup = Setup {
+            confinement,
+            exec,
+            message,
+            apply_patch,
+            web,
+            image,
+            has_gateway,
+            writes,
+            memory,
+            off_limits,
+        };
         toolbox(setup, &allowed).explaining(absent.unwrap_or_default())
     }
 

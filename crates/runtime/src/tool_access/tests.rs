@@ -13,7 +13,7 @@ const MAIN: &str = "agent:main:main";
 const SUBAGENT: &str = "agent:main:subagent:x";
 /// Tools of a run with a chat platform if nothing is configured.
 const ALL: &str = "read edit write exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
-                   session_status web_search web_fetch";
+                   session_status web_search web_fetch memory_search memory_get";
 
 fn explained_at(key: &str, model: (&str, &str), document: &Value) -> Explanation {
     explained_for(true, false, key, model, document)
@@ -78,7 +78,7 @@ fn every_step_narrows_what_the_ones_before_left() {
             GOOGLE,
             "exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
              session_status web_search \
-             web_fetch",
+             web_fetch memory_search memory_get",
         ),
         (
             json!({"profile": "minimal", "alsoAllow": ["web_fetch"]}),
@@ -92,7 +92,7 @@ fn every_step_narrows_what_the_ones_before_left() {
             &none,
             MAIN,
             GOOGLE,
-            "read edit write sessions_list sessions_history sessions_send sessions_spawn session_status",
+            "read edit write sessions_list sessions_history sessions_send sessions_spawn session_status memory_search memory_get",
         ),
         (
             json!({"allow": ["*"], "deny": ["web_*"]}),
@@ -100,7 +100,7 @@ fn every_step_narrows_what_the_ones_before_left() {
             MAIN,
             GOOGLE,
             "read edit write exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
-             session_status",
+             session_status memory_search memory_get",
         ),
         (json!({"allow": ["web_*"]}), &none, MAIN, GOOGLE, "web_search web_fetch"),
         (by_google.clone(), &none, MAIN, GOOGLE, "read"),

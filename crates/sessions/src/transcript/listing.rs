@@ -29,7 +29,7 @@ impl Transcripts {
     /// Lists the transcripts of an agent that are in use, in no order. Blocks.
     ///
     /// # Errors
-    /// When it can't be told which there are, as where several agents have one directory. No transcripts are no error.
+    /// If it can't be told which there are, as where several agents have one directory. No transcripts are no error.
     pub fn list(&self, agent: &AgentId) -> io::Result<Vec<ListedTranscript>> {
         if !self.is_per_agent() {
             return Err(io::Error::other("several agents keep their transcripts in one directory"));
@@ -52,7 +52,7 @@ impl Transcripts {
     /// Returns the text of a transcript of an agent, by its name. Blocks.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it can't be read.
     pub fn text(&self, agent: &AgentId, name: &str) -> io::Result<String> {
         let log = self.logs().open(&self.beside(agent, name), OpenMode::Read)?;
         let mut bytes = Vec::new();

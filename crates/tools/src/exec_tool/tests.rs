@@ -39,6 +39,8 @@ impl Bench {
                 web: crate::testing::web(&openclaw_config::settings::WebTools::default()),
                 image: None,
                 has_gateway: false,
+                writes: crate::setup::Writes::default(),
+                memory: None,
                 off_limits: Default::default(),
             }))),
             cancel: CancellationToken::new(),

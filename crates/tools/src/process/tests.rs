@@ -40,6 +40,8 @@ impl Bench {
             web: crate::testing::web(&Default::default()),
             image: None,
             has_gateway: false,
+            writes: crate::setup::Writes::default(),
+            memory: None,
             off_limits: Default::default(),
         });
         Self {

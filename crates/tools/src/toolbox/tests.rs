@@ -40,6 +40,8 @@ impl Bench {
                 web: testing::web(&WebTools::default()),
                 image: None,
                 has_gateway: false,
+                writes: crate::setup::Writes::default(),
+                memory: None,
                 off_limits: OffLimits::of(&config),
             },
             &all,
@@ -89,6 +91,8 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
                 web: testing::web(&WebTools::default()),
                 image: None,
                 has_gateway: false,
+                writes: crate::setup::Writes::default(),
+                memory: None,
                 off_limits: Default::default(),
             },
             &allowed,
@@ -116,6 +120,8 @@ fn a_patch_is_offered_only_where_the_setup_says_so() {
             web: testing::web(&WebTools::default()),
             image: None,
             has_gateway: false,
+            writes: crate::setup::Writes::default(),
+            memory: None,
             off_limits: Default::default(),
         };
         assert_eq!(names(&toolbox(setup, &list(&["read", "apply_patch"]))).join(" "), offered);
@@ -473,6 +479,7 @@ fn the_reason_for_an_absence_is_the_one_that_a_toolbox_goes_by() {
         web: &on,
         has_image_model: true,
         has_gateway: true,
+        memory: None,
     };
     let no_patch = Some(Absence::OtherProviders);
     for (conditions, tool, expect) in [

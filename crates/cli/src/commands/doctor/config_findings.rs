@@ -7,6 +7,7 @@ use openclaw_config::{ConfigIssueKind, ExposedState, Issue, exposed_state};
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::select::fallbacks_left_out;
+use openclaw_runtime::memory::NoMemory;
 use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::checkup::{Finding, Severity};
 
@@ -71,6 +72,20 @@ pub(super) fn hooks(context: &CliContext) -> impl Iterator<Item = Finding> {
         message: format!("Hook not loaded: {}: {}", problem.path.display(), problem.text),
         repairs: Vec::new(),
     })
+}
+
+/// Reports agents whose memory would be one file.
+pub(super) fn of_memory(context: &CliContext) -> Vec<Finding> {
+    let config = context.config_or_default();
+    let agents = config.agent_ids();
+    let shared = agents.iter().filter(|agent| config.memory_off(agent).is_none()).find_map(|agent| {
+        let other = config.agent_with_same_memory(agent)?;
+        let reason = NoMemory::SharedStore { agent: agent.clone(), other };
+        Some(format!("Memory is not searched: {reason}."))
+    });
+    let finding =
+        |message| Finding { id: "memory.store", severity: Severity::Error, message, repairs: Vec::new() };
+    shared.map(finding).into_iter().collect()
 }
 
 /// Returns a sentence about variables that the config names and that are not set here. The service may have them.

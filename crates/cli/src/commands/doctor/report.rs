@@ -61,6 +61,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Gateway", &["gateway"]),
     ("Sandbox", &["sandbox"]),
     ("Model", &["model"]),
+    ("Memory", &["memory"]),
     ("Channels", &["channels"]),
     ("Not in this version", &["absent"]),
 ];

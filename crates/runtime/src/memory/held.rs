@@ -1,0 +1,90 @@
+//! An open memory, and what it was opened with.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openclaw_config::Config;
+use openclaw_config::settings::ResolvedMemory;
+use openclaw_memory::{Memory, MemorySettings};
+use openclaw_protocol::AgentId;
+
+use super::Shared;
+use super::embedder::EmbedderChoice;
+use super::resolve::index_settings;
+use super::transcripts::AgentTranscripts;
+use crate::setup::Settings;
+
+/// Time after which a provider that could not be used is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// The memory of one agent.
+pub struct AgentMemory {
+    pub(super) agent: AgentId,
+    pub(super) index: Memory,
+    pub(super) resolved: Lock<Arc<ResolvedMemory>>,
+    pub(super) choice: Lock<Arc<EmbedderChoice>>,
+}
+
+type Lock<T> = parking_lot::Mutex<T>;
+
+impl AgentMemory {
+    pub(super) fn choice(&self) -> Arc<EmbedderChoice> {
+        Arc::clone(&self.choice.lock())
+    }
+
+    pub(super) fn resolved(&self) -> Arc<ResolvedMemory> {
+        Arc::clone(&self.resolved.lock())
+    }
+}
+
+/// A memory that is open, and the settings that it was opened with.
+pub(super) struct HeldMemory {
+    pub(super) memory: Arc<AgentMemory>,
+    config: Arc<Config>,
+    index: MemorySettings,
+    chosen_at: Instant,
+}
+
+impl HeldMemory {
+    /// True if it was opened with these settings and nothing is to be looked for again.
+    pub(super) fn is_of(&self, settings: &Settings) -> bool {
+        let is_complete = self.memory.choice().embedder.is_some() || self.chosen_at.elapsed() < LOOK_AGAIN;
+        Arc::ptr_eq(&self.config, &settings.config) && is_complete
+    }
+
+    /// Opens the memory of an agent, or goes on with the one that is open if its index stays the same.
+    pub(super) async fn open(
+        old: Option<Self>,
+        shared: &Shared,
+        settings: &Settings,
+        agent: &AgentId,
+    ) -> Self {
+        let resolved = settings.config.memory_search(agent);
+        let index = index_settings(&resolved);
+        let choice = EmbedderChoice::of(&shared.embeddings, settings, agent, &resolved).await;
+        let (config, chosen_at) = (Arc::clone(&settings.config), Instant::now());
+        if let Some(old) = old {
+            if old.index == index {
+                let is_new = !old.memory.choice().is_same(&choice) || !Arc::ptr_eq(&old.config, &config);
+                if is_new {
+                    old.memory.index.set_embedder(choice.embedder.clone());
+                    *old.memory.choice.lock() = Arc::new(choice);
+                    *old.memory.resolved.lock() = Arc::new(resolved);
+                }
+                return Self { memory: old.memory, config, index, chosen_at };
+            }
+            old.memory.index.close().await;
+        }
+        let transcripts = index.sessions.then(|| {
+            Arc::new(AgentTranscripts::new(shared, settings, agent))
+                as Arc<dyn openclaw_memory::TranscriptSource>
+        });
+        let memory = AgentMemory {
+            agent: agent.clone(),
+            index: Memory::open(index.clone(), choice.embedder.clone(), transcripts),
+            resolved: Lock::new(Arc::new(resolved)),
+            choice: Lock::new(Arc::new(choice)),
+        };
+        Self { memory: Arc::new(memory), config, index, chosen_at }
+    }
+}
