@@ -35,6 +35,7 @@ const LAYERS: &[&str] = &[
     "openclaw-config",
     "openclaw-protocol",
     "openclaw-encoder",
+    "openclaw-embedding",
     "openclaw-tls",
     "openclaw-heap",
 ];

@@ -17,7 +17,6 @@ mod client;
 mod cooldown;
 mod endpoint;
 mod error;
-mod identity;
 mod limits;
 mod llama_server;
 mod provider;
@@ -30,9 +29,7 @@ pub use batch::{
     batch_request_id,
 };
 pub use client::EmbeddingClient;
-pub use error::EmbeddingError;
-pub use identity::EmbeddingIdentity;
-pub use limits::{EmbeddingLimits, known_dimensions};
+pub use limits::known_dimensions;
 pub use llama_server::LlamaServer;
 pub use provider::EmbeddingProvider;
 pub use select::{EmbeddingFallback, EmbeddingSelection, EmbeddingSource, Embeddings, NoEmbeddings};

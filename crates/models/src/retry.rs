@@ -55,16 +55,11 @@ pub enum Retry {
     GiveUp,
 }
 
-/// Decides on the failure of request number `made` (counted from 1) of a call. The waits begin with `first_wait`, unless the
-/// provider asks for another.
-pub fn decide(made: u32, failure: &ModelFailure, patience: Patience, first_wait: Duration) -> Retry {
-    let again = match failure.kind {
-        FailureKind::Transient => true,
-        FailureKind::RateLimit => {
-            // A used-up plan is not back in a minute.
-            patience == Patience::Full && !failure.message.to_lowercase().contains("usage limit")
-        }
-        // The server's own 408; silence until our own deadline is not waited out twice.
+/// Returns true for trouble that may be over in a moment. Silence until our own deadline is not waited out twice.
+pub(crate) fn may_pass(failure: &ModelFailure) -> bool {
+    match failure.kind {
+        FailureKind::RateLimit | FailureKind::Transient => true,
+        // The server's own 408.
         FailureKind::Timeout => failure.status == Some(408),
         FailureKind::Billing
         | FailureKind::Unaffordable
@@ -74,6 +69,18 @@ pub fn decide(made: u32, failure: &ModelFailure, patience: Patience, first_wait:
         | FailureKind::Empty
         | FailureKind::ContextOverflow
         | FailureKind::Other => false,
+    }
+}
+
+/// Decides on the failure of request number `made` (counted from 1) of a call. The waits begin with `first_wait`, unless the
+/// provider asks for another.
+pub fn decide(made: u32, failure: &ModelFailure, patience: Patience, first_wait: Duration) -> Retry {
+    let again = match failure.kind {
+        // A used-up plan is not back in a minute.
+        FailureKind::RateLimit => {
+            patience == Patience::Full && !failure.message.to_lowercase().contains("usage limit")
+        }
+        _ => may_pass(failure),
     };
     let wait =
         failure.retry_after.unwrap_or_else(|| first_wait * 2_u32.saturating_pow(made.saturating_sub(1)));

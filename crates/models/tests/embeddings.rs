@@ -19,9 +19,10 @@ mod wire;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
+use openclaw_embedding::EmbedError;
 use openclaw_models::embeddings::{
-    EmbeddingClient, EmbeddingError, EmbeddingProvider, EmbeddingSettings, EmbeddingSource, Embeddings,
-    NoEmbeddings, RemoteEmbeddings,
+    EmbeddingClient, EmbeddingProvider, EmbeddingSettings, EmbeddingSource, Embeddings, NoEmbeddings,
+    RemoteEmbeddings,
 };
 use openclaw_models::{Http, ModelSettings, Models, Variables};
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
@@ -90,12 +91,12 @@ async fn client(server: &ModelServer) -> EmbeddingClient {
 }
 
 /// The kind of an error.
-fn kind(error: &EmbeddingError) -> &'static str {
+fn kind(error: &EmbedError) -> &'static str {
     match error {
-        EmbeddingError::RateLimited { .. } => "rate limited",
-        EmbeddingError::Unauthorized { .. } => "unauthorized",
-        EmbeddingError::TooLarge { .. } => "too large",
-        EmbeddingError::Unavailable { .. } => "unavailable",
-        EmbeddingError::Invalid { .. } => "invalid",
+        EmbedError::RateLimited { .. } => "rate limited",
+        EmbedError::Unauthorized { .. } => "unauthorized",
+        EmbedError::TooLarge { .. } => "too large",
+        EmbedError::Unavailable { .. } => "unavailable",
+        EmbedError::Invalid { .. } => "invalid",
     }
 }

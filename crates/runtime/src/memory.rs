@@ -119,7 +119,8 @@ impl Memories {
     pub async fn of(&self, agent: &AgentId) -> Result<Arc<AgentMemory>, NoMemory> {
         let settings = self.settings();
         let mut held = self.0.held.lock().await;
-        if let Some(found) = held.get(agent).filter(|found| found.is_of(&settings)) {
+        if let Some(found) = held.get_mut(agent).filter(|found| found.is_of(&settings)) {
+            found.fall_back(&self.0, &settings).await;
             return Ok(Arc::clone(&found.memory));
         }
         if let Err(reason) = allowed(&settings, agent) {

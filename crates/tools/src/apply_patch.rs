@@ -66,7 +66,10 @@ impl Tool for ApplyPatch {
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
         let (resolver, args) = (self.0.resolver(&context), Args(args));
-        Box::pin(blocking(move || patch(args.text("input").unwrap_or_default(), &resolver, &context.cancel)))
+        Box::pin(async move {
+            self.0.allow_changes()?;
+            blocking(move || patch(args.text("input").unwrap_or_default(), &resolver, &context.cancel)).await
+        })
     }
 }
 

@@ -69,7 +69,10 @@ impl Tool for EditTool {
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
-        Box::pin(run(self.0.resolver(&context), Args(args), context.cancel))
+        Box::pin(async move {
+            self.0.allow_changes()?;
+            run(self.0.resolver(&context), Args(args), context.cancel).await
+        })
     }
 }
 

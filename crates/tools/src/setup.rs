@@ -1,7 +1,7 @@
 //! Settings from which the tools of a run are built.
 
-use openclaw_agent::ToolContext;
 use openclaw_agent::place::off_limits::OffLimits;
+use openclaw_agent::{ToolContext, ToolError};
 
 use crate::absence::Absence;
 use crate::exec::settings::ExecSettings;
@@ -40,8 +40,8 @@ pub enum Writes {
     /// `write` makes the content of any file that the run may reach.
     #[default]
     Whole,
-    /// `write` adds to Markdown files below `memory/`, and writes no others: the turn is for notes, and what a day's file
-    /// holds already must not be lost.
+    /// `write` adds to Markdown files below `memory/`, and writes no others; `edit` and `apply_patch` change nothing. The
+    /// turn is for notes, and what a day's file holds already must not be lost.
     AddToMemory,
 }
 
@@ -51,6 +51,19 @@ impl Setup {
         let (home, workspace) = (self.exec.environment.home(), context.workspace.clone());
         Resolver::of_run(home, workspace, self.confinement.clone(), self.exec.sandbox.as_deref())
             .keeping_off(self.off_limits.clone())
+    }
+
+    /// Refuses to change what files hold already in a turn that only adds notes.
+    ///
+    /// # Errors
+    /// A text for the model in such a turn.
+    pub(crate) fn allow_changes(&self) -> Result<(), ToolError> {
+        match self.writes {
+            Writes::Whole => Ok(()),
+            Writes::AddToMemory => Err(ToolError::Failed(
+                "in this turn notes are only added: use write with a Markdown file below memory/".to_owned(),
+            )),
+        }
     }
 }
 

@@ -142,5 +142,21 @@ mod tests {
         for path in ["MEMORY.md", "memory/../AGENTS.md", "memory/x.txt", "/tmp/x.md", "memory/out/x.md"] {
             assert!(add(dir.path(), path, "x").await.unwrap_err().contains("only adds"), "{path}");
         }
+        let setup = Setup {
+            writes: Writes::AddToMemory,
+            ..setup(web(&openclaw_config::settings::WebTools::default()))
+        };
+        let setup = Arc::new(setup);
+        let edit = json!({"path": "memory/2026-02-09.md", "oldText": "- tea", "newText": ""});
+        let patch = "*** Begin Patch\n*** Delete File: memory/2026-02-09.md\n*** End Patch";
+        let changes = [
+            ((crate::edit::ROW.build.unwrap())(&setup), edit),
+            ((crate::apply_patch::ROW.build.unwrap())(&setup), json!({"input": patch})),
+        ];
+        for (tool, args) in changes {
+            let error = tool.run(args, context(dir.path().to_owned())).await.unwrap_err().to_string();
+            assert!(error.contains("only added"), "{error}");
+        }
+        assert_eq!(std::fs::read_to_string(&day).unwrap(), "# Monday\n- tea\n\n- coffee\n\n- juice\n");
     }
 }

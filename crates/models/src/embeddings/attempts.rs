@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::request::TextUse;
-use crate::retry::MAX_WAIT;
-use crate::stream::{FailureKind, ModelFailure};
+use crate::retry::{MAX_WAIT, may_pass};
+use crate::stream::ModelFailure;
 
 /// First wait; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -52,26 +52,10 @@ pub(super) fn backoff(failures: u32, random: f64) -> Duration {
     doubled.min(LONGEST_BACKOFF).mul_f64(1.0 + JITTER * random.clamp(0.0, 1.0))
 }
 
-/// True for trouble that may be over in a moment. Silence until our own deadline is not waited out
-/// twice.
-fn may_pass(failure: &ModelFailure) -> bool {
-    match failure.kind {
-        FailureKind::RateLimit | FailureKind::Transient => true,
-        FailureKind::Timeout => failure.status == Some(408),
-        FailureKind::Billing
-        | FailureKind::Unaffordable
-        | FailureKind::Auth
-        | FailureKind::Format
-        | FailureKind::Gone
-        | FailureKind::Empty
-        | FailureKind::ContextOverflow
-        | FailureKind::Other => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::FailureKind;
 
     fn failure(kind: FailureKind, retry_after: Option<u64>) -> ModelFailure {
         let retry_after = retry_after.map(Duration::from_secs);

@@ -9,13 +9,14 @@ mod wire;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use openclaw_embedding::EmbedError;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::client::{EmbeddingClient, refusal};
 use super::endpoint::Endpoint;
-use super::error::EmbeddingError;
+use super::error::failed_request;
 use super::provider::EmbeddingProvider;
 use crate::net::{Headers, Incoming, JSON};
 use crate::stream::{FailureKind, ModelFailure};
@@ -90,7 +91,7 @@ pub struct BatchVectors {
 pub enum BatchError {
     /// A request about it failed.
     #[error(transparent)]
-    Request(#[from] EmbeddingError),
+    Request(#[from] EmbedError),
     /// The job failed, expired or was cancelled.
     #[error("{message}")]
     Dead {
@@ -131,7 +132,7 @@ impl BatchJobs {
     pub async fn submit(&self, agent: &str, requests: &[BatchRequest]) -> Result<String, BatchError> {
         if requests.len() > MAX_BATCH_TEXTS {
             let message = format!("{} texts are too many for one job", requests.len());
-            return Err(EmbeddingError::TooLarge { message }.into());
+            return Err(EmbedError::TooLarge { message }.into());
         }
         let (provider, model) = (self.endpoint().provider, self.client.model());
         let upload = wire::upload(provider, model, requests);
@@ -155,7 +156,7 @@ impl BatchJobs {
     ///
     /// # Errors
     /// When the question fails.
-    pub async fn state(&self, job: &str) -> Result<Option<BatchState>, EmbeddingError> {
+    pub async fn state(&self, job: &str) -> Result<Option<BatchState>, EmbedError> {
         let asked = async {
             let incoming = self.get(&wire::status_path(self.endpoint().provider, job)).await?;
             let body = incoming.whole(MAX_ANSWER).await?;
@@ -207,7 +208,7 @@ impl BatchJobs {
     ///
     /// # Errors
     /// When it can't be read.
-    pub async fn vectors(&self, output: &str) -> Result<BatchVectors, EmbeddingError> {
+    pub async fn vectors(&self, output: &str) -> Result<BatchVectors, EmbedError> {
         self.read(output).await.map_err(|failure| self.error(&failure))
     }
 
@@ -290,9 +291,9 @@ impl BatchJobs {
         Err(refusal(self.endpoint(), incoming).await)
     }
 
-    fn error(&self, failure: &ModelFailure) -> EmbeddingError {
+    fn error(&self, failure: &ModelFailure) -> EmbedError {
         let failure = ModelFailure { message: self.endpoint().redact(&failure.message), ..failure.clone() };
-        EmbeddingError::of_failure(self.endpoint().provider.id(), &failure)
+        failed_request(self.endpoint().provider.id(), &failure)
     }
 
     fn endpoint(&self) -> &Endpoint {

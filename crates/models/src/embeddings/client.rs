@@ -4,15 +4,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use openclaw_embedding::{BatchLimits, EmbedError, EmbedderIdentity};
 use tokio::time::Instant;
 
 use super::answer::{WrongAnswer, vectors};
 use super::attempts::{AttemptPlan, backoff};
 use super::cooldown::{Closed, EmbeddingCooldown};
 use super::endpoint::Endpoint;
-use super::error::EmbeddingError;
-use super::identity::EmbeddingIdentity;
-use super::limits::{EmbeddingLimits, ServerKind, known_dimensions};
+use super::error::{failed_request, wrong_answer};
+use super::limits::{ServerKind, known_dimensions, limits_of};
 use super::provider::EmbeddingProvider;
 use super::request::{TextUse, body, path};
 use crate::answer::describe_page;
@@ -40,8 +40,8 @@ struct ClientState {
     endpoint: Endpoint,
     model: String,
     http: Http,
-    identity: EmbeddingIdentity,
-    limits: EmbeddingLimits,
+    identity: EmbedderIdentity,
+    limits: BatchLimits,
     cooldown: Arc<EmbeddingCooldown>,
     /// Number of dimensions of the first vector.
     dimensions: OnceLock<usize>,
@@ -60,7 +60,7 @@ enum RequestFault {
 pub(super) struct ClientParts {
     pub(super) endpoint: Endpoint,
     pub(super) model: String,
-    pub(super) identity: EmbeddingIdentity,
+    pub(super) identity: EmbedderIdentity,
     pub(super) http: Http,
     pub(super) cooldown: Arc<EmbeddingCooldown>,
     pub(super) keeps_key: bool,
@@ -69,19 +69,19 @@ pub(super) struct ClientParts {
 impl EmbeddingClient {
     pub(super) fn new(parts: ClientParts) -> Self {
         let ClientParts { endpoint, model, identity, http, cooldown, keeps_key } = parts;
-        let limits = EmbeddingLimits::of(endpoint.provider, endpoint.kind);
+        let limits = limits_of(endpoint.provider, endpoint.kind);
         let dimensions = OnceLock::new();
         let shared = ClientState { endpoint, model, http, identity, limits, cooldown, dimensions, keeps_key };
         Self { shared: Arc::new(shared) }
     }
 
     /// Provider, model and endpoint of the vectors.
-    pub fn identity(&self) -> &EmbeddingIdentity {
+    pub fn identity(&self) -> &EmbedderIdentity {
         &self.shared.identity
     }
 
     /// Bounds of one request, and of its time.
-    pub fn limits(&self) -> EmbeddingLimits {
+    pub fn limits(&self) -> BatchLimits {
         self.shared.limits
     }
 
@@ -97,7 +97,7 @@ impl EmbeddingClient {
     ///
     /// # Errors
     /// After at most 3 requests and 8 seconds of waits; at once if a cooldown is longer.
-    pub async fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbeddingError> {
+    pub async fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
@@ -112,10 +112,7 @@ impl EmbeddingClient {
     /// # Errors
     /// After at most 5 attempts of a request and a minute of waits. Vectors of earlier requests are
     /// lost: who wants to keep them hands over what fits into one.
-    pub async fn embed_batch<T: AsRef<str> + Sync>(
-        &self,
-        texts: &[T],
-    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+    pub async fn embed_batch<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut all = Vec::with_capacity(texts.len());
         for request in self.shared.limits.requests(texts) {
             all.extend(self.call(TextUse::Documents, request).await?);
@@ -135,19 +132,14 @@ impl EmbeddingClient {
         &self.shared.http
     }
 
-    async fn call<T: AsRef<str>>(&self, of: TextUse, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+    async fn call<T: AsRef<str>>(&self, of: TextUse, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let body = body(self.provider(), &self.shared.model, of, texts).to_string();
         let asked = texts.len();
         self.attempts(of, Bytes::from(body), asked).await
     }
 
     /// Makes a request until it is answered or there is no point in another one.
-    async fn attempts(
-        &self,
-        of: TextUse,
-        body: Bytes,
-        asked: usize,
-    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+    async fn attempts(&self, of: TextUse, body: Bytes, asked: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
         let plan = AttemptPlan::of(of);
         let cooldown = &self.shared.cooldown;
         let (mut made, mut waited) = (0, Duration::ZERO);
@@ -160,7 +152,7 @@ impl EmbeddingClient {
                     return Ok(vectors);
                 }
                 Err(RequestFault::Answer(wrong)) => {
-                    return Err(EmbeddingError::wrong_answer(self.provider().id(), &wrong));
+                    return Err(wrong_answer(self.provider().id(), &wrong));
                 }
                 Err(RequestFault::Request(failure)) => failure,
             };
@@ -180,7 +172,7 @@ impl EmbeddingClient {
     }
 
     /// Waits until the endpoint may be asked, no longer than `patience`. Returns the time waited.
-    async fn wait_for_cooldown(&self, patience: Duration) -> Result<Duration, EmbeddingError> {
+    async fn wait_for_cooldown(&self, patience: Duration) -> Result<Duration, EmbedError> {
         let since = Instant::now();
         loop {
             let left = match self.shared.cooldown.closed() {
@@ -194,22 +186,22 @@ impl EmbeddingClient {
                     self.provider().id(),
                     left.as_secs() + 1
                 );
-                return Err(EmbeddingError::RateLimited { message, retry_after: Some(left) });
+                return Err(EmbedError::RateLimited { message, retry_after: Some(left) });
             }
             tokio::time::sleep(left).await;
         }
     }
 
     /// Begins the cooldown that follows a call that failed.
-    fn close_after(&self, error: &EmbeddingError, made: u32, random: f64) {
+    fn close_after(&self, error: &EmbedError, made: u32, random: f64) {
         let cooldown = &self.shared.cooldown;
         match error {
-            EmbeddingError::Unauthorized { .. } => cooldown.refuse(error.clone()),
-            EmbeddingError::RateLimited { retry_after, .. } => {
+            EmbedError::Unauthorized { .. } => cooldown.refuse(error.clone()),
+            EmbedError::RateLimited { retry_after, .. } => {
                 cooldown.close_for(retry_after.unwrap_or_else(|| backoff(made, random)));
             }
-            EmbeddingError::Unavailable { .. } => cooldown.close_for(backoff(1, random)),
-            EmbeddingError::TooLarge { .. } | EmbeddingError::Invalid { .. } => {}
+            EmbedError::Unavailable { .. } => cooldown.close_for(backoff(1, random)),
+            EmbedError::TooLarge { .. } | EmbedError::Invalid { .. } => {}
         }
     }
 
@@ -256,12 +248,12 @@ impl EmbeddingClient {
         if found == expected { Ok(()) } else { Err(WrongAnswer::Dimensions { expected, found }) }
     }
 
-    fn error(&self, failure: &ModelFailure) -> EmbeddingError {
+    fn error(&self, failure: &ModelFailure) -> EmbedError {
         let failure =
             ModelFailure { message: self.shared.endpoint.redact(&failure.message), ..failure.clone() };
-        let error = EmbeddingError::of_failure(self.provider().id(), &failure);
+        let error = failed_request(self.provider().id(), &failure);
         match error {
-            EmbeddingError::Unauthorized { .. } if self.shared.keeps_key => error.adding(
+            EmbedError::Unauthorized { .. } if self.shared.keeps_key => error.adding(
                 ". The stored key is not sent to a server that is not the provider's own: set \
                  agents.defaults.memorySearch.remote.apiKey",
             ),

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_embedding::EmbedError;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
-
-use super::error::EmbeddingError;
 
 /// Time for which a refused credential is not tried again: a person must act.
 const REFUSED: Duration = Duration::from_secs(60);
@@ -29,7 +28,7 @@ pub(super) struct EmbeddingCooldown(Mutex<CooldownState>);
 struct CooldownState {
     until: Option<Instant>,
     /// The refusal that began it, if it was one.
-    refusal: Option<EmbeddingError>,
+    refusal: Option<EmbedError>,
 }
 
 /// Reason why an endpoint can't be asked now.
@@ -38,7 +37,7 @@ pub(super) enum Closed {
     /// The endpoint may be asked after this time.
     For(Duration),
     /// The credential was refused a moment ago.
-    Refused(EmbeddingError),
+    Refused(EmbedError),
 }
 
 impl EmbeddingCooldowns {
@@ -75,7 +74,7 @@ impl EmbeddingCooldown {
     }
 
     /// Closes the credential for a while after a refusal, which later callers are told again.
-    pub(super) fn refuse(&self, error: EmbeddingError) {
+    pub(super) fn refuse(&self, error: EmbedError) {
         let mut state = self.0.lock();
         *state = CooldownState { until: Some(Instant::now() + REFUSED), refusal: Some(error) };
     }
@@ -101,7 +100,7 @@ mod tests {
         assert!(others.iter().all(|other| other.closed().is_none()));
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(same.closed(), None);
-        let refusal = EmbeddingError::Unauthorized { message: "401".to_owned() };
+        let refusal = EmbedError::Unauthorized { message: "401".to_owned() };
         same.refuse(refusal.clone());
         assert_eq!(one.closed(), Some(Closed::Refused(refusal)));
         one.open();

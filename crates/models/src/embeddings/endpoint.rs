@@ -1,9 +1,9 @@
 //! Address, key and headers of requests (spec `memory.md` §12.1).
 
+use openclaw_embedding::EmbedderIdentity;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::identity::EmbeddingIdentity;
 use super::limits::ServerKind;
 use super::provider::{EmbeddingProvider, RemoteFacts};
 use super::settings::EmbeddingSettings;
@@ -76,7 +76,7 @@ impl<'a> EndpointAddress<'a> {
     }
 
     /// Puts the endpoint together, and the identity of its vectors.
-    pub(super) fn with_key(self, key: Option<SecretString>, model: &str) -> (Endpoint, EmbeddingIdentity) {
+    pub(super) fn with_key(self, key: Option<SecretString>, model: &str) -> (Endpoint, EmbedderIdentity) {
         let mut headers = vec![(CONTENT_TYPE.to_owned(), SecretString::from(JSON))];
         let kind = self.kind();
         let stored = self.configured.filter(|_| self.is_own).map(|entry| &entry.headers);
@@ -94,7 +94,7 @@ impl<'a> EndpointAddress<'a> {
                 vec![self.written.clone(), root.clone(), format!("{root}/")]
             }
         };
-        let identity = EmbeddingIdentity::remote(self.provider, model, &addresses, &plain);
+        let identity = EmbedderIdentity::remote(self.provider.id(), model, &addresses, &plain);
         let key = key.map(ProviderKey::from);
         (Endpoint { provider: self.provider, root, key, headers, kind }, identity)
     }

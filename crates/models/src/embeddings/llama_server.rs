@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_embedding::{BatchLimits, EmbedError, EmbedderIdentity};
 use openclaw_protocol::printable::one_line;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::AsyncReadExt as _;
@@ -17,9 +18,7 @@ use tokio::time::Instant;
 
 use super::client::{ClientParts, EmbeddingClient};
 use super::endpoint::Endpoint;
-use super::error::EmbeddingError;
-use super::identity::EmbeddingIdentity;
-use super::limits::{EmbeddingLimits, ServerKind};
+use super::limits::{ServerKind, limits_of};
 use super::provider::EmbeddingProvider;
 use super::select::NoEmbeddings;
 use super::settings::LocalEmbeddings;
@@ -136,7 +135,7 @@ struct LlamaState {
     program: PathBuf,
     model: PathBuf,
     http: Http,
-    identity: EmbeddingIdentity,
+    identity: EmbedderIdentity,
     child: Mutex<ChildState>,
 }
 
@@ -176,26 +175,26 @@ impl LlamaServer {
         let program = program.ok_or_else(|| {
             unavailable(&format!("{} needs {PROGRAM}, which is not installed", model.display()))
         })?;
-        let identity = EmbeddingIdentity::plain(EmbeddingProvider::Local.id(), named);
+        let identity = EmbedderIdentity::plain(EmbeddingProvider::Local.id(), named);
         let child = Mutex::default();
         Ok(Self { shared: Arc::new(LlamaState { program, model, http, identity, child }) })
     }
 
     /// Provider and model of the vectors.
-    pub fn identity(&self) -> &EmbeddingIdentity {
+    pub fn identity(&self) -> &EmbedderIdentity {
         &self.shared.identity
     }
 
     /// Bounds of one request, and of its time.
-    pub fn limits(&self) -> EmbeddingLimits {
-        EmbeddingLimits::of(EmbeddingProvider::Local, ServerKind::OnThisMachine)
+    pub fn limits(&self) -> BatchLimits {
+        limits_of(EmbeddingProvider::Local, ServerKind::OnThisMachine)
     }
 
     /// As [`EmbeddingClient::embed_query`]; starts the program first if it is not running.
     ///
     /// # Errors
     /// As there, and if the program can't be started.
-    pub async fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbeddingError> {
+    pub async fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         self.client().await?.embed_query(text).await
     }
 
@@ -203,10 +202,7 @@ impl LlamaServer {
     ///
     /// # Errors
     /// As there, and if the program can't be started.
-    pub async fn embed_batch<T: AsRef<str> + Sync>(
-        &self,
-        texts: &[T],
-    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+    pub async fn embed_batch<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.client().await?.embed_batch(texts).await
     }
 
@@ -223,7 +219,7 @@ impl LlamaServer {
     }
 
     /// The client of a running program. One caller starts it, others wait.
-    async fn client(&self) -> Result<EmbeddingClient, EmbeddingError> {
+    async fn client(&self) -> Result<EmbeddingClient, EmbedError> {
         let mut state = self.shared.child.lock().await;
         match &mut *state {
             ChildState::RunningServer(running) => match running.child.try_wait() {
@@ -232,7 +228,7 @@ impl LlamaServer {
                 Err(error) => tracing::warn!(%error, "{PROGRAM}"),
             },
             ChildState::Failed { at, message } if at.elapsed() < RESTART_PAUSE => {
-                return Err(EmbeddingError::Unavailable { message: message.clone() });
+                return Err(EmbedError::Unavailable { message: message.clone() });
             }
             ChildState::Failed { .. } | ChildState::Stopped => {}
         }
@@ -246,7 +242,7 @@ impl LlamaServer {
             Err(reason) => {
                 let message = unavailable(&reason).to_string();
                 *state = ChildState::Failed { at: Instant::now(), message: message.clone() };
-                Err(EmbeddingError::Unavailable { message })
+                Err(EmbedError::Unavailable { message })
             }
         }
     }

@@ -96,7 +96,7 @@ async fn google_says_in_the_body_how_long_to_wait() {
     let mut settings = settings(&server.url());
     settings.provider = Some(EmbeddingProvider::Gemini);
     let error = select(&embeddings(&[]), &settings).await.unwrap().embed_query("a").await.unwrap_err();
-    let EmbeddingError::RateLimited { retry_after, message } = error else { panic!("{error:?}") };
+    let EmbedError::RateLimited { retry_after, message } = error else { panic!("{error:?}") };
     assert_eq!(retry_after, Some(Duration::from_millis(34_500)));
     assert!(message.starts_with("gemini embeddings failed: 429"), "{message}");
 }
@@ -111,7 +111,7 @@ async fn all_users_of_a_key_share_its_cooldown() {
     assert_eq!(kind(&one.embed_query("a").await.unwrap_err()), "rate limited");
     for client in [&one, &other] {
         let error = client.embed_batch(&["a"]).await.unwrap_err();
-        let EmbeddingError::RateLimited { retry_after: Some(left), .. } = error else { panic!("{error:?}") };
+        let EmbedError::RateLimited { retry_after: Some(left), .. } = error else { panic!("{error:?}") };
         assert!(left > Duration::from_secs(100) && left <= Duration::from_secs(120), "{left:?}");
     }
     assert_eq!(server.requests().len(), 1);

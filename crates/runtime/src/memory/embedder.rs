@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use openclaw_config::settings::{EmbeddingsFrom, ResolvedMemory};
-use openclaw_memory::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
+use openclaw_embedding::{BatchLimits, Cooldown, EmbedFuture, Embedder, EmbedderIdentity};
 use openclaw_models::embeddings::{
-    EmbeddingClient, EmbeddingError, EmbeddingIdentity, EmbeddingLimits, EmbeddingProvider,
-    EmbeddingSettings, EmbeddingSource, Embeddings, LlamaServer, LocalEmbeddings, RemoteEmbeddings,
+    EmbeddingClient, EmbeddingProvider, EmbeddingSettings, EmbeddingSource, Embeddings, LlamaServer,
+    LocalEmbeddings, RemoteEmbeddings,
 };
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::memory::MemoryFallback;
@@ -51,22 +51,55 @@ impl EmbedderChoice {
         let fallback = selected
             .fallback
             .map(|fallback| MemoryFallback { from: fallback.from.id().to_owned(), reason: fallback.reason });
-        let embedder: Arc<dyn Embedder> = match selected.source {
+        Self::using(selected.source, requested, fallback)
+            .unwrap_or_else(|reason| Self::none(requested, Some(reason), resolved))
+    }
+
+    /// Selects the provider of `memorySearch.fallback`, after this one failed for `reason`. Returns `None` if there is
+    /// none, if it is this one, or if it can't be used.
+    pub(super) async fn fall_back(
+        &self,
+        embeddings: &Embeddings,
+        settings: &Settings,
+        agent: &AgentId,
+        resolved: &ResolvedMemory,
+        reason: String,
+    ) -> Option<Self> {
+        let second = resolved.fallback.and_then(|from| EmbeddingProvider::parse(from.as_str()))?;
+        if self.fallback.is_some() || self.provider == second.id() {
+            return None;
+        }
+        // The model that is named is the first provider's.
+        let wanted = EmbeddingSettings { model: String::new(), ..wanted(settings, resolved) };
+        let agent_dir = settings.config.agent(agent).agent_dir;
+        let bound = embeddings.bind(&settings.models, &agent_dir, &wanted, second).await;
+        let fallback = MemoryFallback { from: self.provider.clone(), reason };
+        let choice = bound
+            .map_err(|error| error.to_string())
+            .and_then(|source| Self::using(source, self.requested, Some(fallback)));
+        choice
+            .inspect_err(
+                |error| tracing::warn!(%agent, "memory: fallback to {} failed: {error}", second.id()),
+            )
+            .ok()
+    }
+
+    /// Uses this provider.
+    ///
+    /// # Errors
+    /// The reason, for people, if it is a model directory without weights.
+    fn using(
+        source: EmbeddingSource,
+        requested: &'static str,
+        fallback: Option<MemoryFallback>,
+    ) -> Result<Self, String> {
+        let embedder: Arc<dyn Embedder> = match source {
             EmbeddingSource::Client(client) => Arc::new(Remote::new(RemoteSource::Client(client))),
             EmbeddingSource::LlamaServer(server) => Arc::new(Remote::new(RemoteSource::LlamaServer(server))),
-            EmbeddingSource::Directory(dir) => match LocalModel::of(&dir) {
-                Ok(model) => Arc::new(model),
-                Err(error) => return Self::none(requested, Some(error), resolved),
-            },
+            EmbeddingSource::Directory(dir) => Arc::new(LocalModel::of(&dir)?),
         };
-        Self {
-            provider: embedder.identity().provider.clone(),
-            model: embedder.identity().model.clone(),
-            embedder: Some(embedder),
-            requested,
-            fallback,
-            reason: None,
-        }
+        let EmbedderIdentity { provider, model, .. } = embedder.identity().clone();
+        Ok(Self { provider, model, embedder: Some(embedder), requested, fallback, reason: None })
     }
 
     fn none(requested: &'static str, reason: Option<String>, resolved: &ResolvedMemory) -> Self {
@@ -124,8 +157,8 @@ enum RemoteSource {
 impl Remote {
     fn new(source: RemoteSource) -> Self {
         let identity = match &source {
-            RemoteSource::Client(client) => identity(client.identity()),
-            RemoteSource::LlamaServer(server) => identity(server.identity()),
+            RemoteSource::Client(client) => client.identity().clone(),
+            RemoteSource::LlamaServer(server) => server.identity().clone(),
         };
         Self { source, identity, cooldown: Cooldown::default() }
     }
@@ -137,10 +170,11 @@ impl Embedder for Remote {
     }
 
     fn limits(&self) -> BatchLimits {
-        limits(match &self.source {
+        let limits = match &self.source {
             RemoteSource::Client(client) => client.limits(),
             RemoteSource::LlamaServer(server) => server.limits(),
-        })
+        };
+        BatchLimits { query_timeout: limits.query_timeout.min(QUERY_TIMEOUT), ..limits }
     }
 
     fn cooldown(&self) -> &Cooldown {
@@ -149,53 +183,20 @@ impl Embedder for Remote {
 
     fn embed_query<'a>(&'a self, text: &'a str) -> EmbedFuture<'a, Vec<f32>> {
         Box::pin(async move {
-            let answer = match &self.source {
+            match &self.source {
                 RemoteSource::Client(client) => client.embed_query(text).await,
                 RemoteSource::LlamaServer(server) => server.embed_query(text).await,
-            };
-            answer.map_err(failure)
+            }
         })
     }
 
     fn embed_batch<'a>(&'a self, texts: &'a [String]) -> EmbedFuture<'a, Vec<Vec<f32>>> {
         Box::pin(async move {
-            let answer = match &self.source {
+            match &self.source {
                 RemoteSource::Client(client) => client.embed_batch(texts).await,
                 RemoteSource::LlamaServer(server) => server.embed_batch(texts).await,
-            };
-            answer.map_err(failure)
+            }
         })
-    }
-}
-
-fn identity(of: &EmbeddingIdentity) -> EmbedderIdentity {
-    EmbedderIdentity {
-        provider: of.provider.clone(),
-        model: of.model.clone(),
-        provider_key: of.provider_key.clone(),
-        equivalent_keys: of.equivalent_keys.clone(),
-    }
-}
-
-fn limits(of: EmbeddingLimits) -> BatchLimits {
-    BatchLimits {
-        texts: of.texts,
-        units: of.units,
-        requests: of.requests,
-        batch_timeout: of.batch_timeout,
-        query_timeout: of.query_timeout.min(QUERY_TIMEOUT),
-    }
-}
-
-fn failure(error: EmbeddingError) -> EmbedError {
-    match error {
-        EmbeddingError::RateLimited { message, retry_after } => {
-            EmbedError::RateLimited { message, retry_after }
-        }
-        EmbeddingError::Unauthorized { message } => EmbedError::Unauthorized { message },
-        EmbeddingError::TooLarge { message } => EmbedError::TooLarge { message },
-        EmbeddingError::Unavailable { message } => EmbedError::Unavailable { message },
-        EmbeddingError::Invalid { message } => EmbedError::Invalid { message },
     }
 }
 

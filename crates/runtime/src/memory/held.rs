@@ -17,6 +17,9 @@ use crate::setup::Settings;
 /// Time after which a provider that could not be used is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
+/// Time after which the first provider is tried again, where its fallback is used.
+const TRY_FIRST_AGAIN: Duration = Duration::from_secs(60 * 60);
+
 /// The memory of one agent.
 pub struct AgentMemory {
     pub(super) agent: AgentId,
@@ -46,10 +49,33 @@ pub(super) struct HeldMemory {
 }
 
 impl HeldMemory {
-    /// True if it was opened with these settings and nothing is to be looked for again.
+    /// True if it was opened with these settings and its provider is not to be selected again.
     pub(super) fn is_of(&self, settings: &Settings) -> bool {
-        let is_complete = self.memory.choice().embedder.is_some() || self.chosen_at.elapsed() < LOOK_AGAIN;
-        Arc::ptr_eq(&self.config, &settings.config) && is_complete
+        let choice = self.memory.choice();
+        let lasts = match (&choice.embedder, &choice.fallback) {
+            (None, _) => LOOK_AGAIN,
+            (Some(_), Some(_)) => TRY_FIRST_AGAIN,
+            (Some(_), None) => Duration::MAX,
+        };
+        Arc::ptr_eq(&self.config, &settings.config) && self.chosen_at.elapsed() < lasts
+    }
+
+    /// Goes on with the provider of `memorySearch.fallback` if texts can't be embedded by the first one. What that one
+    /// has embedded stays in the index's cache. Returns `true` if it did.
+    pub(super) async fn fall_back(&mut self, shared: &Shared, settings: &Settings) -> bool {
+        let (choice, resolved) = (self.memory.choice(), self.memory.resolved());
+        if resolved.fallback.is_none() || choice.fallback.is_some() {
+            return false;
+        }
+        let Some(reason) = self.memory.index.last_sync().embed_error else { return false };
+        let agent = &self.memory.agent;
+        let second = choice.fall_back(&shared.embeddings, settings, agent, &resolved, reason.clone()).await;
+        let Some(second) = second else { return false };
+        tracing::warn!(%agent, "memory: {} failed, using {}: {reason}", choice.provider, second.provider);
+        self.memory.index.set_embedder(second.embedder.clone());
+        *self.memory.choice.lock() = Arc::new(second);
+        self.chosen_at = Instant::now();
+        true
     }
 
     /// Opens the memory of an agent, or goes on with the one that is open if its index stays the same.

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 use openclaw_encoder::{Encoder, TextKind};
-use openclaw_memory::identity::provider_key;
-use openclaw_memory::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
@@ -48,12 +47,7 @@ impl LocalModel {
         let model = dir.display().to_string();
         // Other weights under the same name give other vectors.
         let version = format!("{model}#{}-{}", file.len(), changed.unwrap_or_default().as_nanos());
-        let identity = EmbedderIdentity {
-            provider: "local".to_owned(),
-            provider_key: provider_key("local", "", &version, &[]),
-            model,
-            equivalent_keys: Vec::new(),
-        };
+        let identity = EmbedderIdentity { model, ..EmbedderIdentity::plain("local", &version) };
         Ok(Self { dir: dir.to_owned(), identity, cooldown: Cooldown::default(), loaded: Arc::default() })
     }
 

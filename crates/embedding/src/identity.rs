@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::provider::EmbeddingProvider;
-
+/// Provider ids whose endpoint is part of the identity.
+const OPENAI: &str = "openai";
+const GEMINI: &str = "gemini";
 /// Header that does not count for any provider.
 const AUTHORIZATION: &str = "authorization";
 /// Header with Gemini's key, which does not count there.
@@ -14,7 +15,7 @@ const SECRET: &[&str] = &["key", "token", "secret", "auth", "cookie", "password"
 
 /// Provider, model and endpoint of vectors: only those of one identity may be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EmbeddingIdentity {
+pub struct EmbedderIdentity {
     /// Provider id as in index files.
     pub provider: String,
     /// Model name without a provider's prefix.
@@ -26,17 +27,13 @@ pub struct EmbeddingIdentity {
     pub equivalent_keys: Vec<String>,
 }
 
-impl EmbeddingIdentity {
+impl EmbedderIdentity {
     /// The identity of an endpoint on the internet. `addresses` are the spellings of its address,
     /// the one that counts first; `headers` those of its requests without the provider's own key.
-    pub(super) fn remote(
-        provider: EmbeddingProvider,
-        model: &str,
-        addresses: &[String],
-        headers: &[(String, String)],
-    ) -> Self {
-        if provider == EmbeddingProvider::Voyage {
-            return Self::plain(provider.id(), model);
+    #[must_use]
+    pub fn remote(provider: &str, model: &str, addresses: &[String], headers: &[(String, String)]) -> Self {
+        if provider != OPENAI && provider != GEMINI {
+            return Self::plain(provider, model);
         }
         let open: Vec<(String, String)> =
             headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect();
@@ -44,7 +41,7 @@ impl EmbeddingIdentity {
         let mut keys: Vec<String> = Vec::new();
         for headers in variants {
             for address in addresses {
-                let key = fingerprint(&json!({"provider": provider.id(), "baseUrl": address, "model": model,
+                let key = fingerprint(&json!({"provider": provider, "baseUrl": address, "model": model,
                     "headers": counted(provider, headers)}));
                 if !keys.contains(&key) {
                     keys.push(key);
@@ -52,15 +49,11 @@ impl EmbeddingIdentity {
             }
         }
         let provider_key = if keys.is_empty() { String::new() } else { keys.remove(0) };
-        Self {
-            provider: provider.id().to_owned(),
-            model: model.to_owned(),
-            provider_key,
-            equivalent_keys: keys,
-        }
+        Self { provider: provider.to_owned(), model: model.to_owned(), provider_key, equivalent_keys: keys }
     }
 
     /// The identity of a model that has no endpoint of its own, as one on this machine.
+    #[must_use]
     pub fn plain(provider: &str, model: &str) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -76,10 +69,10 @@ fn fingerprint(document: &Value) -> String {
 }
 
 /// The headers that count, in the order of their names.
-fn counted(provider: EmbeddingProvider, headers: &[(String, String)]) -> Vec<Value> {
+fn counted(provider: &str, headers: &[(String, String)]) -> Vec<Value> {
     let is_key = |name: &str| {
         let lower = name.to_lowercase();
-        lower == AUTHORIZATION || (provider == EmbeddingProvider::Gemini && lower == GEMINI_KEY)
+        lower == AUTHORIZATION || (provider == GEMINI && lower == GEMINI_KEY)
     };
     let mut counted: Vec<&(String, String)> = headers.iter().filter(|(name, _)| !is_key(name)).collect();
     counted.sort_by_cached_key(|(name, _)| collation(name));
@@ -117,29 +110,28 @@ mod tests {
     /// `provider_key_vectors` of the golden file `memory-schema.json`.
     #[test]
     fn fingerprints_are_those_of_the_reference() {
-        use EmbeddingProvider::{Gemini, OpenAi, Voyage};
-        let remote = |provider, model: &str, address: &str| {
-            EmbeddingIdentity::remote(provider, model, &[address.to_owned()], &json_type())
+        let remote = |provider: &str, model: &str, address: &str| {
+            EmbedderIdentity::remote(provider, model, &[address.to_owned()], &json_type())
         };
         let rows = [
             (
-                remote(OpenAi, "fake-embed-64", "http://127.0.0.1:28411/v1/"),
+                remote(OPENAI, "fake-embed-64", "http://127.0.0.1:28411/v1/"),
                 "04604c7f73eb564a4a8b273213cb159dcdc2caba1b97d61e2187fabf780b302f",
             ),
             (
-                remote(Voyage, "voyage-4-large", "http://anywhere"),
+                remote("voyage", "voyage-4-large", "http://anywhere"),
                 "f76b05d4400af8e72c62ebb5b848b18ee4c12ac85b3a6a8c28f2ae03f1310aff",
             ),
             (
-                remote(Gemini, "gemini-embedding-001", "http://127.0.0.1:28423/v1beta"),
+                remote(GEMINI, "gemini-embedding-001", "http://127.0.0.1:28423/v1beta"),
                 "b318052d7b07c4c8e2dbbf0bba2ab52111e99237d4e9685f8a31aa9d3782336a",
             ),
             (
-                remote(OpenAi, "text-embedding-3-small", "https://api.openai.com/v1"),
+                remote(OPENAI, "text-embedding-3-small", "https://api.openai.com/v1"),
                 "c03eebd0dbf911b9e937d66411651b4976ddde97fb3a820da68c2176068e449d",
             ),
             (
-                EmbeddingIdentity::plain(
+                EmbedderIdentity::plain(
                     "local",
                     "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
                 ),
@@ -155,7 +147,7 @@ mod tests {
     fn spellings_and_secrets_make_equivalent_fingerprints() {
         let of = |addresses: &[&str], pairs: &[(&str, &str)]| {
             let addresses: Vec<String> = addresses.iter().map(|text| (*text).to_owned()).collect();
-            EmbeddingIdentity::remote(EmbeddingProvider::OpenAi, "m", &addresses, &headers(pairs))
+            EmbedderIdentity::remote(OPENAI, "m", &addresses, &headers(pairs))
         };
         let one = of(&["http://a/v1/", "http://a/v1"], &[("X-Api-Key", "1"), ("X-Org", "o")]);
         let other = of(&["http://a/v1", "http://a/v1/"], &[("X-Api-Key", "2"), ("X-Org", "o")]);
