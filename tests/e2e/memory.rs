@@ -1,5 +1,9 @@
 //! Memory: what is written down is found, by tools, clients and the command line, with and without a provider of embeddings.
 
+#[path = "../../crates/encoder/tests/model/tiny_model.rs"]
+#[expect(dead_code, reason = "tests of the encoder use all of it")]
+mod tiny_model;
+
 use std::path::PathBuf;
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedUsage};
@@ -7,8 +11,9 @@ use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::support::command::{has, json_of, ok, openclaw};
+use crate::support::command::{has, json_of, ok, openclaw, run};
 use crate::support::conversation::turn;
+use crate::support::http::get;
 use crate::support::tools_invoke::invoke;
 
 const KEY: &str = "agent:main:main";
@@ -187,14 +192,19 @@ async fn the_command_line_tells_what_was_recorded() {
     assert_eq!(model.requests().len(), before);
 }
 
-#[tokio::test]
-async fn a_provider_that_fails_is_told_and_words_are_searched_all_the_same() {
-    let model = ModelServer::queue([]).await.listing(|request| {
+/// A model server that refuses the key of whoever wants embeddings.
+async fn refusing_embeddings() -> ModelServer {
+    ModelServer::queue([]).await.listing(|request| {
         request
             .path
             .ends_with("/embeddings")
             .then(|| Reply::openai_error(401, "invalid_request_error", "bad key"))
-    });
+    })
+}
+
+#[tokio::test]
+async fn a_provider_that_fails_is_told_and_words_are_searched_all_the_same() {
+    let model = refusing_embeddings().await;
     let gateway = gateway().config(with_embeddings(&model)).prepare().unwrap();
     note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
     openclaw(&gateway, &["memory", "index"])
@@ -207,6 +217,69 @@ async fn a_provider_that_fails_is_told_and_words_are_searched_all_the_same() {
     assert!(answer["warning"].as_str().unwrap().contains("keywords alone"), "{answer}");
     let probe = json_of(&gateway, &["memory", "status", "--deep", "--json"]).await;
     assert_eq!(probe[0]["embeddingProbe"]["ok"], false, "{probe}");
+}
+
+#[tokio::test]
+async fn when_a_provider_fails_its_fallback_embeds_and_is_named() {
+    let model = refusing_embeddings().await;
+    let dir = tempfile::tempdir().unwrap();
+    tiny_model::bert(dir.path(), tiny_model::Numbers::F32);
+    let fallback = json!({"agents": {"defaults": {"memorySearch": {
+        "fallback": "local", "local": {"modelPath": dir.path()},
+    }}}});
+    let gateway = gateway().config(with_embeddings(&model)).config(fallback).prepare().unwrap();
+    note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
+    let mut gateway = gateway;
+    gateway.start().await.unwrap();
+    assert_eq!(ok(&gateway, &["memory", "index"]).await, "Memory index updated (main).\n");
+    let answer = found(&gateway, "tea").await;
+    assert_eq!(
+        (paths(&answer), &answer["provider"], &answer["fallback"]["from"], &answer["warning"]),
+        (vec!["MEMORY.md".to_owned()], &json!("local"), &json!("openai"), &Value::Null),
+        "{answer}"
+    );
+    assert!(answer["fallback"]["reason"].as_str().unwrap().contains("401"), "{answer}");
+    let told = ok(&gateway, &["memory", "status"]).await;
+    has(&told, &["Provider: local (requested: openai)", "Fallback: openai", "Vector dims: 16"]);
+}
+
+#[tokio::test]
+async fn a_model_directory_embeds_without_a_key_or_a_server() {
+    let dir = tempfile::tempdir().unwrap();
+    tiny_model::bert(dir.path(), tiny_model::Numbers::F32);
+    let local = json!({"agents": {"defaults": {"memorySearch": {"local": {"modelPath": dir.path()}}}}});
+    let gateway = gateway().config(local).prepare().unwrap();
+    note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
+    assert_eq!(ok(&gateway, &["memory", "index"]).await, "Memory index updated (main).\n");
+    let told = ok(&gateway, &["memory", "status", "--deep"]).await;
+    has(&told, &["Provider: local (requested: auto)", "Embeddings: ready", "Vector dims: 16"]);
+    // Without its weights memory goes on by words, and says what is missing.
+    std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
+    has(&ok(&gateway, &["memory", "search", "tea"]).await, &["MEMORY.md:1-3"]);
+    has(&ok(&gateway, &["memory", "status"]).await, &["Local embeddings unavailable", "model.safetensors"]);
+}
+
+#[tokio::test]
+async fn the_doctor_names_a_provider_that_cannot_be_used() {
+    let missing = json!({"agents": {"defaults": {"memorySearch": {
+        "provider": "local", "local": {"modelPath": "/nowhere/model.gguf"},
+    }}}});
+    let gateway = gateway().config(missing).prepare().unwrap();
+    let (_, told, _) = run(&gateway, &["doctor", "--non-interactive"]).await;
+    has(&told, &["Memory of agent main: Keywords alone are searched", "/nowhere/model.gguf"]);
+}
+
+#[tokio::test]
+async fn an_index_that_cannot_be_written_is_told_by_readyz() {
+    let mut gateway = gateway().prepare().unwrap();
+    note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
+    // A file stands where the directory of the index is to be.
+    std::fs::write(gateway.state_dir().join("memory"), "").unwrap();
+    gateway.start().await.unwrap();
+    let answer = found(&gateway, "tea").await;
+    assert!(answer["disabled"] == true && answer["error"].as_str().is_some(), "{answer}");
+    let ready = get(gateway.port(), "/readyz").await;
+    assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("memory index failing"), "{ready}");
 }
 
 #[tokio::test]

@@ -142,6 +142,15 @@ impl Memories {
         Ok(memory)
     }
 
+    /// Goes on with the fallback of an agent's provider if that one failed. Returns `true` if it did.
+    async fn fall_back(&self, agent: &AgentId) -> bool {
+        let settings = self.settings();
+        match self.0.held.lock().await.get_mut(agent) {
+            Some(held) => held.fall_back(&self.0, &settings).await,
+            None => false,
+        }
+    }
+
     /// Begins to watch and to index for agents whose settings ask for it without a search: those with
     /// `sync.intervalMinutes`.
     pub async fn begin(&self) {

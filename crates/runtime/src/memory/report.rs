@@ -34,7 +34,14 @@ impl Memories {
         for agent in agents {
             match self.of(agent).await {
                 Ok(memory) => {
-                    let mut told = status_of(&memory, &self.settings(), depth).await;
+                    let index_error = match depth.index {
+                        true => {
+                            self.synced(&memory, false).await.map_or_else(Some, |report| failure(&report))
+                        }
+                        false => None,
+                    };
+                    let mut told = status_of(&memory, &self.settings(), depth.probe).await;
+                    told.index_error = index_error;
                     if depth.probe && memory.choice().embedder.is_none() {
                         told.status.notes.extend(self.local_servers().await);
                     }
@@ -65,7 +72,7 @@ impl Memories {
         let mut result = MemoryIndexResult::default();
         for agent in agents {
             match self.of(agent).await {
-                Ok(memory) => result.agents.push(indexed(&memory, force).await),
+                Ok(memory) => result.agents.push(self.indexed(&memory, force).await),
                 Err(reason) => result.absent.push(absent(agent, &reason)),
             }
         }
@@ -81,6 +88,46 @@ impl Memories {
         let request = SyncRequest { force: false, until: SyncUntil::Searchable };
         let report = memory.index.sync(request).await.map_err(|error| error.to_string())?;
         report.error.map_or(Ok(()), Err)
+    }
+
+    /// Looks at all files, transcripts too, and waits for texts and vectors. If the provider fails and there is a
+    /// fallback, its vectors are waited for.
+    async fn synced(&self, memory: &AgentMemory, force: bool) -> Result<SyncReport, String> {
+        loop {
+            let embeds = memory.choice().embedder.is_some();
+            let until = if embeds { SyncUntil::Embedded } else { SyncUntil::Searchable };
+            let report = memory.index.sync(SyncRequest { force, until }).await;
+            let report = report.map_err(|error: MemoryError| error.to_string())?;
+            if report.embed_error.is_none() || !self.fall_back(&memory.agent).await {
+                return Ok(report);
+            }
+        }
+    }
+
+    async fn indexed(&self, memory: &AgentMemory, force: bool) -> AgentMemoryIndexed {
+        let synced = self.synced(memory, force).await;
+        let (choice, resolved) = (memory.choice(), memory.resolved());
+        let (report, error) = match synced {
+            Ok(report) => {
+                let error = failure(&report);
+                (report, error)
+            }
+            Err(error) => (SyncReport::default(), Some(error)),
+        };
+        AgentMemoryIndexed {
+            agent_id: memory.agent.to_string(),
+            provider: choice.provider.clone(),
+            requested_provider: choice.requested.to_owned(),
+            model: choice.model.clone(),
+            sources: sources(resolved.sessions),
+            extra_paths: resolved.extra_paths.clone(),
+            indexed: report.indexed as u64,
+            removed: report.removed as u64,
+            unchanged: report.unchanged as u64,
+            reindexed: report.reindexed.map(str::to_owned),
+            issues: report.issues,
+            error,
+        }
     }
 
     /// Searches the memory of an agent for a person.
@@ -110,13 +157,6 @@ fn absent(agent: &AgentId, reason: &NoMemory) -> MemoryAbsent {
     }
 }
 
-/// Looks at all files, transcripts too, and waits for texts and vectors.
-async fn synced(memory: &AgentMemory, force: bool) -> Result<SyncReport, String> {
-    let until = if memory.choice().embedder.is_some() { SyncUntil::Embedded } else { SyncUntil::Searchable };
-    let report = memory.index.sync(SyncRequest { force, until }).await;
-    report.map_err(|error: MemoryError| error.to_string())
-}
-
 /// The reason why a sync did not do all that it was to do.
 fn failure(report: &SyncReport) -> Option<String> {
     let needs_force =
@@ -128,47 +168,14 @@ fn failure(report: &SyncReport) -> Option<String> {
         .or_else(|| report.needs_force.then(|| needs_force.to_owned()))
 }
 
-async fn indexed(memory: &AgentMemory, force: bool) -> AgentMemoryIndexed {
-    let (choice, resolved) = (memory.choice(), memory.resolved());
-    let synced = synced(memory, force).await;
-    let (report, error) = match synced {
-        Ok(report) => {
-            let error = failure(&report);
-            (report, error)
-        }
-        Err(error) => (SyncReport::default(), Some(error)),
-    };
-    AgentMemoryIndexed {
-        agent_id: memory.agent.to_string(),
-        provider: choice.provider.clone(),
-        requested_provider: choice.requested.to_owned(),
-        model: choice.model.clone(),
-        sources: sources(resolved.sessions),
-        extra_paths: resolved.extra_paths.clone(),
-        indexed: report.indexed as u64,
-        removed: report.removed as u64,
-        unchanged: report.unchanged as u64,
-        reindexed: report.reindexed.map(str::to_owned),
-        issues: report.issues,
-        error,
-    }
-}
-
 fn sources(sessions: bool) -> Vec<String> {
     let all = ["memory", "sessions"];
     all.iter().take(if sessions { 2 } else { 1 }).map(|source| (*source).to_owned()).collect()
 }
 
-async fn status_of(memory: &AgentMemory, settings: &Settings, depth: StatusDepth) -> AgentMemoryStatus {
-    let index_error = match depth.index {
-        true => match synced(memory, false).await {
-            Ok(report) => failure(&report),
-            Err(error) => Some(error),
-        },
-        false => None,
-    };
+async fn status_of(memory: &AgentMemory, settings: &Settings, probed: bool) -> AgentMemoryStatus {
     let (choice, resolved) = (memory.choice(), memory.resolved());
-    let embedding_probe = if depth.probe { Some(probe(memory).await) } else { None };
+    let embedding_probe = if probed { Some(probe(memory).await) } else { None };
     let found = memory.index.status().await;
     let (found, store_error) = match found {
         Ok(found) => (found, None),
@@ -249,7 +256,7 @@ async fn status_of(memory: &AgentMemory, settings: &Settings, depth: StatusDepth
         pending: (found.pending > 0 && choice.embedder.is_some()).then_some(found.pending as u64),
         notes: notes(memory, &found),
     };
-    AgentMemoryStatus { agent_id: memory.agent.to_string(), status, embedding_probe, index_error, scan }
+    AgentMemoryStatus { agent_id: memory.agent.to_string(), status, embedding_probe, index_error: None, scan }
 }
 
 /// Remarks for people: why there are no vectors, and what to do.

@@ -7,10 +7,13 @@ use openclaw_config::{ConfigIssueKind, ExposedState, Issue, exposed_state};
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::select::fallbacks_left_out;
+use openclaw_protocol::AgentId;
+use openclaw_protocol::params::memory::AgentMemoryStatus;
 use openclaw_runtime::memory::NoMemory;
 use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::checkup::{Finding, Severity};
 
+use super::super::memory;
 use super::unknown_keys;
 use crate::client::{GatewayTarget, TargetFlags};
 use crate::context::{CliContext, Mistakes};
@@ -74,18 +77,27 @@ pub(super) fn hooks(context: &CliContext) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Reports agents whose memory would be one file.
+/// Reports agents whose memory would be one file, and those whose provider of embeddings can't be used.
 pub(super) fn of_memory(context: &CliContext) -> Vec<Finding> {
     let config = context.config_or_default();
-    let agents = config.agent_ids();
-    let shared = agents.iter().filter(|agent| config.memory_off(agent).is_none()).find_map(|agent| {
+    let agents: Vec<AgentId> =
+        config.agent_ids().into_iter().filter(|agent| config.memory_off(agent).is_none()).collect();
+    let shared = agents.iter().find_map(|agent| {
         let other = config.agent_with_same_memory(agent)?;
         let reason = NoMemory::SharedStore { agent: agent.clone(), other };
         Some(format!("Memory is not searched: {reason}."))
     });
-    let finding =
-        |message| Finding { id: "memory.store", severity: Severity::Error, message, repairs: Vec::new() };
-    shared.map(finding).into_iter().collect()
+    let finding = |(id, severity, message)| Finding { id, severity, message, repairs: Vec::new() };
+    let shared = shared.map(|message| ("memory.store", Severity::Error, message));
+    let found = memory::status_here(context, &agents, false, false).unwrap_or_default();
+    let wordy = found.agents.into_iter().filter_map(|AgentMemoryStatus { agent_id, status, .. }| {
+        let is_named = !matches!(status.requested_provider.as_str(), "auto" | "none");
+        let lacks = is_named && status.vector.enabled && !status.vector.available;
+        let notes = status.notes.join(" ");
+        lacks
+            .then(|| ("memory.embeddings", Severity::Warning, format!("Memory of agent {agent_id}: {notes}")))
+    });
+    shared.into_iter().chain(wordy).map(finding).collect()
 }
 
 /// Returns a sentence about variables that the config names and that are not set here. The service may have them.
