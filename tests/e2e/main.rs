@@ -82,6 +82,8 @@ mod local_models;
 mod logins;
 mod main_key;
 mod memory;
+mod memory_crowd;
+mod memory_kills;
 mod message_tool;
 mod missing_commands;
 mod model_directive;

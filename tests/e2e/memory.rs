@@ -4,8 +4,6 @@
 #[expect(dead_code, reason = "tests of the encoder use all of it")]
 mod tiny_model;
 
-use std::path::PathBuf;
-
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedUsage};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
@@ -14,42 +12,9 @@ use crate::gateway;
 use crate::support::command::{has, json_of, ok, openclaw, run};
 use crate::support::conversation::turn;
 use crate::support::http::get;
-use crate::support::tools_invoke::invoke;
+use crate::support::memory_files::{found, note, paths, tool, with_embeddings, workspace};
 
 const KEY: &str = "agent:main:main";
-
-fn workspace(gateway: &GatewayUnderTest) -> PathBuf {
-    gateway.state_dir().join("workspace")
-}
-
-fn note(gateway: &GatewayUnderTest, path: &str, text: &str) {
-    let file = workspace(gateway).join(path);
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(file, text).unwrap();
-}
-
-/// The details of a tool's result, or its error.
-async fn tool(gateway: &GatewayUnderTest, name: &str, session: &str, args: Value) -> Value {
-    let asked = json!({"tool": name, "args": args, "sessionKey": session});
-    let (_, answer) = invoke(gateway.port(), &asked).await;
-    match answer["result"]["details"].clone() {
-        Value::Null => answer["error"].clone(),
-        details => {
-            let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-            assert_eq!(serde_json::from_str::<Value>(text).unwrap(), details);
-            details
-        }
-    }
-}
-
-async fn found(gateway: &GatewayUnderTest, query: &str) -> Value {
-    tool(gateway, "memory_search", "main", json!({"query": query})).await
-}
-
-fn paths(found: &Value) -> Vec<String> {
-    let results = found["results"].as_array().unwrap_or_else(|| panic!("{found}"));
-    results.iter().map(|hit| hit["path"].as_str().unwrap().to_owned()).collect()
-}
 
 const GARDEN: &str = "# 2026-01-29\n\n- Garden: planted three apple trees.\n- 会议记录：网关架构评审。\n";
 
@@ -126,12 +91,6 @@ async fn a_newcomer_without_a_key_finds_what_was_written_down() {
     note(&gateway, "memory/last.md", "The okapi came last.\n");
     has(&ok(&gateway, &["memory", "search", "okapi"]).await, &["memory/last.md:1-2\nThe okapi came last.\n"]);
     has(&ok(&gateway, &["status"]).await, &["4 files · 4 chunks · sources memory · plugin memory-core"]);
-}
-
-fn with_embeddings(model: &ModelServer) -> Value {
-    json!({"agents": {"defaults": {"memorySearch": {
-        "provider": "openai", "model": "emb-1", "remote": {"baseUrl": model.v1(), "apiKey": "k"},
-    }}}})
 }
 
 /// `spec/golden/cli-memory.json`, but for what is known to be wrong there: an index that is in step is not dirty.

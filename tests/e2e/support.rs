@@ -12,6 +12,7 @@ pub(crate) mod hooks;
 pub(crate) mod http;
 pub(crate) mod locks;
 pub(crate) mod memory;
+pub(crate) mod memory_files;
 pub(crate) mod mount;
 pub(crate) mod pictures;
 pub(crate) mod power_cut;
