@@ -52,9 +52,10 @@ pub use heartbeat::{ActiveHours, Heartbeat};
 pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHooks};
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use memory::{
-    Citations, EmbeddingsFrom, MEMORY_PLUGIN, MemoryBackend, MemoryCache, MemoryChunking, MemoryExperiments,
-    MemoryHybrid, MemoryLocal, MemoryOff, MemoryQuery, MemoryRemote, MemoryScoring, MemorySearch,
-    MemorySection, MemorySessionSync, MemorySource, MemoryStore, MemorySync, MemoryVectors, ResolvedMemory,
+    Citations, EmbeddingsFrom, MEMORY_PLUGIN, MemoryBackend, MemoryBatch, MemoryCache, MemoryChunking,
+    MemoryExperiments, MemoryHybrid, MemoryLocal, MemoryOff, MemoryQuery, MemoryRemote, MemoryScoring,
+    MemorySearch, MemorySection, MemorySessionSync, MemorySource, MemoryStore, MemorySync, MemoryVectors,
+    ResolvedBatch, ResolvedMemory,
 };
 pub use messages::{
     Commands, GroupChat, InboundSettings, MessageSettings, Queue, QueueDrop, QueueMode, UnknownQueueMode,

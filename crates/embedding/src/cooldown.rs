@@ -50,7 +50,9 @@ impl Cooldown {
                 backoff.min(Self::LONGEST)
             }
             EmbedError::Unauthorized { .. } => Self::REFUSED,
-            EmbedError::TooLarge { .. } | EmbedError::Invalid { .. } => Duration::ZERO,
+            EmbedError::TooLarge { .. } | EmbedError::UnderWay { .. } | EmbedError::Invalid { .. } => {
+                return Duration::ZERO;
+            }
         };
         let until = now + wait;
         state.until = Some(state.until.map_or(until, |before| before.max(until)));

@@ -31,6 +31,17 @@ pub enum EmbedError {
         /// Text for people, redacted and cut.
         message: String,
     },
+    /// The texts were handed to a job that is under way: ask for the same ones again after that time. The provider may
+    /// be asked for others meanwhile.
+    #[error("{message}")]
+    UnderWay {
+        /// Description of the job.
+        message: String,
+        /// Time until the job is looked at again.
+        again: Duration,
+        /// True if whoever waits for the vectors goes on waiting.
+        waits: bool,
+    },
     /// The answer makes no sense, or the request is refused for another reason: asking the same again is of no use.
     #[error("{message}")]
     Invalid {
@@ -43,7 +54,7 @@ impl EmbedError {
     /// Returns whether the same request can succeed later without anybody's help.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::RateLimited { .. } | Self::Unavailable { .. })
+        matches!(self, Self::RateLimited { .. } | Self::Unavailable { .. } | Self::UnderWay { .. })
     }
 
     /// Returns the same error with `advice` behind its message.
@@ -54,6 +65,7 @@ impl EmbedError {
             | Self::Unauthorized { message }
             | Self::TooLarge { message }
             | Self::Unavailable { message }
+            | Self::UnderWay { message, .. }
             | Self::Invalid { message } => message.push_str(advice),
         }
         self

@@ -97,6 +97,7 @@ fn kind(error: &EmbedError) -> &'static str {
         EmbedError::Unauthorized { .. } => "unauthorized",
         EmbedError::TooLarge { .. } => "too large",
         EmbedError::Unavailable { .. } => "unavailable",
+        EmbedError::UnderWay { .. } => "under way",
         EmbedError::Invalid { .. } => "invalid",
     }
 }

@@ -8,6 +8,7 @@ mod answers;
 mod embedder;
 mod forget;
 mod held;
+mod jobs;
 mod local_model;
 mod report;
 mod resolve;

@@ -149,6 +149,54 @@ pub struct MemoryRemote {
     pub api_key: Option<Secret>,
     /// Headers of each request.
     pub headers: Option<BTreeMap<String, Secret>>,
+    /// Jobs that embed many texts some time later.
+    pub batch: MemoryBatch,
+}
+
+/// `memorySearch.remote.batch`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MemoryBatch {
+    /// Uses jobs where many texts are missing; default false.
+    pub enabled: Option<bool>,
+    /// Whoever indexes waits for the job; default true.
+    pub wait: Option<bool>,
+    /// Jobs at the same time; there is one a sync here, whatever is set.
+    pub concurrency: Option<u64>,
+    /// Milliseconds between two questions about a job; default 2000.
+    pub poll_interval_ms: Option<u64>,
+    /// Minutes after which a job is given up; default 60.
+    pub timeout_minutes: Option<u64>,
+}
+
+/// [`MemoryBatch`] with its defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResolvedBatch {
+    /// Uses jobs where many texts are missing.
+    pub enabled: bool,
+    /// Whoever indexes waits for the job.
+    pub wait: bool,
+    /// Jobs at the same time, as status shows them.
+    pub concurrency: u64,
+    /// Time between two questions about a job.
+    pub poll_interval: Duration,
+    /// Time after which a job is given up.
+    pub timeout: Duration,
+}
+
+impl ResolvedBatch {
+    fn of(own: MemoryBatch, shared: MemoryBatch) -> Self {
+        let number = |pick: fn(&MemoryBatch) -> Option<u64>| pick(&own).or_else(|| pick(&shared));
+        Self {
+            enabled: own.enabled.or(shared.enabled).unwrap_or(false),
+            wait: own.wait.or(shared.wait).unwrap_or(true),
+            concurrency: number(|batch| batch.concurrency).unwrap_or(2).max(1),
+            poll_interval: Duration::from_millis(number(|batch| batch.poll_interval_ms).unwrap_or(2_000)),
+            timeout: Duration::from_secs(
+                60 * number(|batch| batch.timeout_minutes).unwrap_or(60).min(60 * 24 * 7),
+            ),
+        }
+    }
 }
 
 /// `memorySearch.local`.
@@ -301,6 +349,8 @@ pub struct ResolvedMemory {
     pub api_key: Option<Secret>,
     /// Headers of each request.
     pub headers: BTreeMap<String, Secret>,
+    /// Jobs that embed many texts some time later.
+    pub batch: ResolvedBatch,
     /// Model on this machine.
     pub local: MemoryLocal,
     /// True if vectors are used.
@@ -400,6 +450,7 @@ impl Config {
                 .or(shared.remote.headers.as_ref())
                 .cloned()
                 .unwrap_or_default(),
+            batch: ResolvedBatch::of(own.remote.batch, shared.remote.batch),
             local: MemoryLocal {
                 model_path: text(own.local.model_path.as_ref().or(shared.local.model_path.as_ref())),
                 model_cache_dir: text(

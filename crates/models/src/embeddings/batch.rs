@@ -234,8 +234,8 @@ impl BatchJobs {
         Ok(all)
     }
 
-    /// `openai batch <id> failed: …`, with the first error of the job's file.
-    async fn dead(&self, job: &str, reason: &str, errors: Option<String>) -> BatchError {
+    /// Returns the error of a job that is dead: `openai batch <id> failed: …`, with the first error of its file.
+    pub async fn dead(&self, job: &str, reason: &str, errors: Option<String>) -> BatchError {
         let id = self.endpoint().provider.id();
         let mut message = format!("{id} batch {job} {reason}");
         if let Some(errors) = errors

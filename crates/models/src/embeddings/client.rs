@@ -201,7 +201,7 @@ impl EmbeddingClient {
                 cooldown.close_for(retry_after.unwrap_or_else(|| backoff(made, random)));
             }
             EmbedError::Unavailable { .. } => cooldown.close_for(backoff(1, random)),
-            EmbedError::TooLarge { .. } | EmbedError::Invalid { .. } => {}
+            EmbedError::TooLarge { .. } | EmbedError::UnderWay { .. } | EmbedError::Invalid { .. } => {}
         }
     }
 

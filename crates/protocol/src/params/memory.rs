@@ -175,6 +175,7 @@ pub struct MemoryVectorStatus {
 }
 
 /// Jobs by which many texts are embedded at once.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryBatchStatus {
@@ -192,6 +193,8 @@ pub struct MemoryBatchStatus {
     pub poll_interval_ms: u64,
     /// Longest time for a job, in milliseconds.
     pub timeout_ms: u64,
+    /// Reason why the last job failed.
+    pub last_error: Option<String>,
 }
 
 /// Answer of a provider of embeddings to a trial.

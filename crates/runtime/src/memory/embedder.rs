@@ -11,6 +11,7 @@ use openclaw_models::embeddings::{
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::memory::MemoryFallback;
 
+use super::jobs::JobEmbedder;
 use super::local_model::LocalModel;
 use crate::setup::Settings;
 
@@ -20,6 +21,8 @@ const QUERY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 /// Provider of embeddings of an agent, or the reason why it has none.
 pub(super) struct EmbedderChoice {
     pub(super) embedder: Option<Arc<dyn Embedder>>,
+    /// The embedder, where it uses batch jobs.
+    pub(super) jobs: Option<Arc<JobEmbedder>>,
     /// Name of the provider; `none` without one.
     pub(super) provider: String,
     pub(super) model: String,
@@ -51,7 +54,7 @@ impl EmbedderChoice {
         let fallback = selected
             .fallback
             .map(|fallback| MemoryFallback { from: fallback.from.id().to_owned(), reason: fallback.reason });
-        Self::using(selected.source, requested, fallback)
+        Self::using(selected.source, (agent, resolved), requested, fallback)
             .unwrap_or_else(|reason| Self::none(requested, Some(reason), resolved))
     }
 
@@ -76,7 +79,7 @@ impl EmbedderChoice {
         let fallback = MemoryFallback { from: self.provider.clone(), reason };
         let choice = bound
             .map_err(|error| error.to_string())
-            .and_then(|source| Self::using(source, self.requested, Some(fallback)));
+            .and_then(|source| Self::using(source, (agent, resolved), self.requested, Some(fallback)));
         choice
             .inspect_err(
                 |error| tracing::warn!(%agent, "memory: fallback to {} failed: {error}", second.id()),
@@ -90,16 +93,25 @@ impl EmbedderChoice {
     /// The reason, for people, if it is a model directory without weights.
     fn using(
         source: EmbeddingSource,
+        (agent, resolved): (&AgentId, &ResolvedMemory),
         requested: &'static str,
         fallback: Option<MemoryFallback>,
     ) -> Result<Self, String> {
+        let mut jobs = None;
         let embedder: Arc<dyn Embedder> = match source {
-            EmbeddingSource::Client(client) => Arc::new(Remote::new(RemoteSource::Client(client))),
+            EmbeddingSource::Client(client) => {
+                jobs =
+                    JobEmbedder::of(&client, resolved.batch, agent.as_str(), &resolved.store).map(Arc::new);
+                match &jobs {
+                    Some(jobs) => Arc::clone(jobs) as Arc<dyn Embedder>,
+                    None => Arc::new(Remote::client(client)),
+                }
+            }
             EmbeddingSource::LlamaServer(server) => Arc::new(Remote::new(RemoteSource::LlamaServer(server))),
             EmbeddingSource::Directory(dir) => Arc::new(LocalModel::of(&dir)?),
         };
         let EmbedderIdentity { provider, model, .. } = embedder.identity().clone();
-        Ok(Self { provider, model, embedder: Some(embedder), requested, fallback, reason: None })
+        Ok(Self { provider, model, embedder: Some(embedder), jobs, requested, fallback, reason: None })
     }
 
     fn none(requested: &'static str, reason: Option<String>, resolved: &ResolvedMemory) -> Self {
@@ -109,13 +121,25 @@ impl EmbedderChoice {
             }
             _ => ("none", String::new()),
         };
-        Self { embedder: None, provider: provider.to_owned(), model, requested, fallback: None, reason }
+        Self {
+            embedder: None,
+            jobs: None,
+            provider: provider.to_owned(),
+            model,
+            requested,
+            fallback: None,
+            reason,
+        }
     }
 
     /// True if both embed alike, or both have no provider for the same reason.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let identity = |choice: &Self| choice.embedder.as_ref().map(|embedder| embedder.identity().clone());
-        identity(self) == identity(other) && self.reason == other.reason && self.fallback == other.fallback
+        let jobs = |choice: &Self| choice.jobs.as_ref().map(|jobs| jobs.settings());
+        identity(self) == identity(other)
+            && jobs(self) == jobs(other)
+            && self.reason == other.reason
+            && self.fallback == other.fallback
     }
 }
 
@@ -143,7 +167,7 @@ fn wanted(settings: &Settings, resolved: &ResolvedMemory) -> EmbeddingSettings {
 }
 
 /// A server, on this machine or elsewhere.
-struct Remote {
+pub(super) struct Remote {
     source: RemoteSource,
     identity: EmbedderIdentity,
     cooldown: Cooldown,
@@ -155,6 +179,11 @@ enum RemoteSource {
 }
 
 impl Remote {
+    /// A server that is asked over HTTP.
+    pub(super) fn client(client: EmbeddingClient) -> Self {
+        Self::new(RemoteSource::Client(client))
+    }
+
     fn new(source: RemoteSource) -> Self {
         let identity = match &source {
             RemoteSource::Client(client) => client.identity().clone(),

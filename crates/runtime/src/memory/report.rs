@@ -1,10 +1,11 @@
 //! What people and clients are told of memory: `openclaw memory`, and the methods that it calls while a gateway runs.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use openclaw_config::settings::ResolvedMemory;
 use openclaw_memory::{MemoryError, SearchRequest, SyncReport, SyncRequest, SyncUntil};
-use openclaw_models::embeddings::LocalEmbeddingServer;
+use openclaw_models::embeddings::{BatchHealth, LocalEmbeddingServer};
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::memory::{
     AgentMemoryIndexed, AgentMemoryStatus, EmbeddingProbe, MemoryAbsent, MemoryBatchStatus,
@@ -13,7 +14,7 @@ use openclaw_protocol::params::memory::{
 };
 
 use super::answers::{fallback, shown};
-use super::embedder::ADVICE;
+use super::embedder::{ADVICE, EmbedderChoice};
 use super::held::AgentMemory;
 use super::{Memories, NoMemory};
 use crate::setup::Settings;
@@ -243,20 +244,30 @@ async fn status_of(memory: &AgentMemory, settings: &Settings, probed: bool) -> A
             available: resolved.vectors && choice.embedder.is_some(),
             dims: found.dimensions.map(|dims| dims as u64),
         },
-        batch: MemoryBatchStatus {
-            enabled: false,
-            failures: 0,
-            limit: 2,
-            wait: true,
-            concurrency: 2,
-            poll_interval_ms: 2_000,
-            timeout_ms: 3_600_000,
-        },
+        batch: batch(&choice, &resolved),
         bytes: (found.bytes > 0).then_some(found.bytes),
         pending: (found.pending > 0 && choice.embedder.is_some()).then_some(found.pending as u64),
         notes: notes(memory, &found),
     };
     AgentMemoryStatus { agent_id: memory.agent.to_string(), status, embedding_probe, index_error: None, scan }
+}
+
+/// Batch jobs of the provider.
+fn batch(choice: &EmbedderChoice, resolved: &ResolvedMemory) -> MemoryBatchStatus {
+    let health = choice.jobs.as_ref().map(|jobs| jobs.health());
+    let settings = resolved.batch;
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let (failures, limit) = health.clone().unwrap_or_default().failures();
+    MemoryBatchStatus {
+        enabled: health.as_ref().is_some_and(BatchHealth::is_enabled),
+        failures: failures.into(),
+        limit: limit.into(),
+        wait: settings.wait,
+        concurrency: settings.concurrency,
+        poll_interval_ms: milliseconds(settings.poll_interval),
+        timeout_ms: milliseconds(settings.timeout),
+        last_error: health.and_then(|health| health.last_error().map(str::to_owned)),
+    }
 }
 
 /// Remarks for people: why there are no vectors, and what to do.

@@ -63,6 +63,7 @@ pub(super) fn status(agent: &AgentMemoryStatus, was_indexed: bool, context: &Cli
     let batch = &status.batch;
     let is_on = if batch.enabled { "enabled" } else { "disabled" };
     lines.push(format!("Batch: {is_on} (failures {}/{})", batch.failures, batch.limit));
+    lines.extend(batch.last_error.iter().map(|error| format!("Batch error: {error}")));
     lines.extend(status.fallback.iter().map(|fallback| fallback.reason.clone()));
     if let Some(pending) = status.pending {
         lines.push(format!("Waiting for vectors: {pending} chunks"));
