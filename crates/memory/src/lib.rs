@@ -14,7 +14,7 @@
 //! - `words`, `postings`, `segments`: keywords;
 //! - `codes`, `resident`: vectors;
 //! - `rank`, `search`: from a query to hits;
-//! - `worker`, `text_pass`, `embed_pass`, `watch`: keeping in step with the files.
+//! - `sync`, `shared`, `worker`, `text_pass`, `embed_pass`, `watch`: keeping in step with the files.
 //!
 //! The crate knows nothing of agents, the gateway or configuration files, and never reaches the network.
 
@@ -38,7 +38,9 @@ mod search;
 mod segments;
 mod sessions;
 pub mod settings;
+mod shared;
 mod status;
+mod sync;
 mod text_pass;
 mod watch;
 mod words;
@@ -78,5 +80,5 @@ pub use search::Hit;
 pub use sessions::{TranscriptFile, TranscriptSource};
 pub use settings::MemorySettings;
 pub use status::{MemoryStatus, SourceStatus};
-pub use worker::{SyncReport, SyncRequest, SyncUntil};
+pub use sync::{SyncReport, SyncRequest, SyncUntil};
 pub use writer::Source;

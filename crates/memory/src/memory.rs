@@ -14,8 +14,10 @@ use crate::get::{self, GetAnswer, GetError, GetRequest, cut};
 use crate::search::{Hit, SearchFound, SearchPlan};
 use crate::sessions::TranscriptSource;
 use crate::settings::MemorySettings;
+use crate::shared::Shared;
 use crate::status::{self, MemoryStatus};
-use crate::worker::{Shared, SyncReport, SyncRequest, Worker};
+use crate::sync::{SyncReport, SyncRequest};
+use crate::worker::Worker;
 
 /// Longest query that is looked at, in UTF-16 code units.
 const LONGEST_QUERY: usize = 8_000;

@@ -8,7 +8,8 @@ use crate::cache;
 use crate::db::{StoreError, table_exists};
 use crate::embedder::EmbedderIdentity;
 use crate::files::FileStat;
-use crate::worker::{Shared, SyncReport};
+use crate::shared::Shared;
+use crate::sync::SyncReport;
 use crate::writer::{MOST_SHARED, Source, read_meta};
 
 /// State of one index.
