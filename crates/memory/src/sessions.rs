@@ -1,4 +1,4 @@
-//! TranscriptSource as a source of memory: what of them is indexed, and when a growing one is indexed again. Where they lie,
+//! Transcripts as a source of memory: what of them is indexed, and when a growing one is indexed again. Where they lie,
 //! and what is a secret in them, is handed in.
 
 use std::collections::HashMap;

@@ -26,7 +26,7 @@ const BATCH_CHUNKS: usize = 4_096;
 /// Bytes of text above which another model is not used until somebody asks for it: it would cost money.
 const MOST_UNASKED: i64 = 20 * 1024 * 1024;
 
-/// TranscriptSource that are looked at.
+/// Transcripts that are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionScope {
     /// All whose size or time has changed.
@@ -61,7 +61,7 @@ pub(crate) struct PassOutcome {
     pub(crate) issues: Vec<String>,
     /// Directories to watch.
     pub(crate) directories: Vec<PathBuf>,
-    /// TranscriptSource that were indexed, with their sizes.
+    /// Transcripts that were indexed, with their sizes.
     pub(crate) transcripts: Vec<(String, u64)>,
     /// Reason for which everything was indexed anew.
     pub(crate) reindexed: Option<&'static str>,

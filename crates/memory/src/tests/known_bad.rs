@@ -105,7 +105,7 @@ async fn b06_the_first_search_is_not_empty() {
     assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
 }
 
-/// TranscriptSource in memory.
+/// Transcripts in memory.
 #[derive(Default)]
 struct FakeTranscripts(Mutex<Vec<(String, String)>>);
 
