@@ -37,6 +37,7 @@ const LAYERS: &[&str] = &[
     "openclaw-encoder",
     "openclaw-tls",
     "openclaw-heap",
+    "openclaw-vec0",
 ];
 
 /// Dependencies that would be downwards and are forbidden all the same: `(from, to, why)`.

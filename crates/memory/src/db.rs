@@ -190,6 +190,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     connection.set_prepared_statement_cache_capacity(64);
+    openclaw_vec0::register(&connection)?;
     make_tables(&connection)?;
     Ok(connection)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::cache;
 use crate::counters;
@@ -14,6 +14,9 @@ use crate::writer::IndexWriter;
 
 /// Failures after which a chunk is left without a vector.
 const MOST_FAILURES: i64 = 3;
+
+/// Bytes of text above which another model is not used until somebody asks for it: it would cost money.
+pub(crate) const MOST_UNASKED: i64 = 20 * 1024 * 1024;
 
 /// Documents that are looked at for one round.
 const LOOKED_AT: usize = 4_096;
@@ -169,6 +172,16 @@ pub(crate) fn check(texts: usize, vectors: &[Vec<f32>], dimensions: Option<usize
     Ok(())
 }
 
+/// Returns the dimensions of an answer if it makes sense but for having others than the index.
+pub(crate) fn other_dimensions(
+    texts: usize,
+    vectors: &[Vec<f32>],
+    dimensions: Option<usize>,
+) -> Option<usize> {
+    let found = vectors.first().map(Vec::len)?;
+    (dimensions? != found && check(texts, vectors, None).is_ok()).then_some(found)
+}
+
 /// Returns the number of dimensions that the vectors of the index have.
 pub(crate) fn dimensions(connection: &Connection) -> Result<Option<usize>, StoreError> {
     Ok(counters::number(connection, "dimensions")?.and_then(|number| usize::try_from(number).ok()))
@@ -204,10 +217,34 @@ pub(crate) fn store_failure(
     writer.commit()
 }
 
-/// Makes codes anew if that is worth it. Blocks.
-pub(crate) fn renew_codes(connection: &Connection, meta: &IndexMeta) -> Result<(), StoreError> {
+/// Returns whether embedding all texts would cost so much that somebody is to ask for it.
+pub(crate) fn is_costly(connection: &Connection) -> Result<bool, StoreError> {
+    Ok(text_bytes(connection)? > MOST_UNASKED)
+}
+
+/// Returns the bytes of all files.
+pub(crate) fn text_bytes(connection: &Connection) -> Result<i64, StoreError> {
+    let bytes: f64 = connection.query_row("SELECT total(size) FROM files", [], |row| row.get(0))?;
+    Ok(bytes as i64)
+}
+
+/// Takes the vectors of a model that answers other dimensions by now out of the index, so that all texts are embedded
+/// anew. Blocks.
+pub(crate) fn change_dimensions(
+    connection: &Connection,
+    meta: &IndexMeta,
+    dimensions: usize,
+) -> Result<(), StoreError> {
     let mut writer = IndexWriter::begin(connection, meta, true)?;
-    if writer.renew_codes()? { writer.commit() } else { Ok(()) }
+    writer.change_dimensions(dimensions)?;
+    writer.commit()
+}
+
+/// Returns a request with one text of the index, to see what a model answers now.
+pub(crate) fn probe(connection: &Connection) -> Result<Option<Pack>, StoreError> {
+    let sql = "SELECT text FROM chunks LIMIT 1";
+    let text: Option<String> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    Ok(text.map(|text| Pack { texts: vec![text], ..Pack::default() }))
 }
 
 #[cfg(test)]

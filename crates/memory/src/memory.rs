@@ -189,9 +189,10 @@ impl Memory {
                 }
             },
         };
-        let has_vector = vector.is_some();
+        let dimensions = vector.as_ref().map(|(vector, _)| vector.len());
         let found = self.find(query, vector, request).await?;
-        if has_vector && !found.used_vectors && found.chunks > 0 {
+        if let Some(dimensions) = dimensions.filter(|_| !found.used_vectors && found.chunks > 0) {
+            self.shared.vectors_doubted(dimensions);
             answer.warning =
                 Some("vectors of this model are still being made; searched by keywords alone".to_owned());
         }

@@ -48,6 +48,8 @@ pub(crate) struct WantedWork {
     pub(crate) forgotten: Vec<ForgetWork>,
     /// Callers who want memory to be given back.
     pub(crate) releasing: Vec<oneshot::Sender<()>>,
+    /// Dimensions of a query's vector, if those of the index are others.
+    pub(crate) doubted: Option<usize>,
     /// True after the worker has ended.
     pub(crate) is_closed: bool,
 }
@@ -117,6 +119,11 @@ impl Shared {
             wanted.transcripts.insert(name.to_owned());
             wanted.transcripts_since.get_or_insert_with(Instant::now);
         });
+    }
+
+    /// Tells that the vector of a query could not be compared with those of the index.
+    pub(crate) fn vectors_doubted(&self, dimensions: usize) {
+        self.want(|wanted| wanted.doubted = Some(dimensions));
     }
 
     /// Tells that the index file is damaged.

@@ -10,7 +10,7 @@ use crate::embedder::EmbedderIdentity;
 use crate::files::FileStat;
 use crate::shared::Shared;
 use crate::sync::SyncReport;
-use crate::writer::{MOST_SHARED, Source, read_meta};
+use crate::writer::{Source, is_shared, read_meta};
 
 /// State of one index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -132,6 +132,7 @@ fn read_index(
     }
     let meta = read_meta(connection)?;
     let chunks: usize = sources.iter().map(|source| source.chunks).sum();
+    let vectors = if has_ours { count("SELECT count(*) FROM openclaw_vectors")? } else { 0 };
     Ok(MemoryStatus {
         files: sources.iter().map(|source| source.files).sum(),
         chunks,
@@ -143,14 +144,14 @@ fn read_index(
             meta.as_ref().and_then(|meta| meta.vector_dims)
         },
         made_with: meta.map(|meta| (meta.provider, meta.model)),
-        vectors: if has_ours { count("SELECT count(*) FROM openclaw_vectors")? } else { 0 },
+        vectors,
         pending: if has_ours { count("SELECT count(*) FROM openclaw_pending")? } else { 0 },
         cache_entries: if has_ours {
             cache::count(connection)?
         } else {
             count("SELECT count(*) FROM embedding_cache")?
         },
-        is_shared: i64::try_from(chunks).is_ok_and(|chunks| chunks < MOST_SHARED),
+        is_shared: is_shared(connection, i64::try_from(chunks).unwrap_or(i64::MAX), vectors > 0)?,
         ..MemoryStatus::default()
     })
 }

@@ -58,6 +58,10 @@ enum Behaviour {
     NotNumbers,
     /// With vectors of this length.
     Dimensions(usize),
+    /// With vectors of this length the next time, then by the recorded rule.
+    OnceOfDimensions(usize),
+    /// With vectors without a direction.
+    Zeros,
     /// Refuses requests with more texts than this.
     AtMost(usize),
     /// Never.
@@ -114,6 +118,11 @@ impl FakeEmbedder {
             }
             Behaviour::OneLess => drop(vectors.pop()),
             Behaviour::NotNumbers => vectors.iter_mut().flatten().for_each(|value| *value = f32::NAN),
+            Behaviour::Zeros => vectors.iter_mut().flatten().for_each(|value| *value = 0.0),
+            Behaviour::OnceOfDimensions(dimensions) => {
+                *self.behaviour.lock() = Behaviour::Recorded;
+                vectors.iter_mut().for_each(|vector| vector.resize(dimensions, 1.0));
+            }
             Behaviour::Dimensions(dimensions) => {
                 vectors.iter_mut().for_each(|vector| vector.resize(dimensions, 1.0))
             }

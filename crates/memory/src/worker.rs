@@ -51,6 +51,10 @@ pub(crate) struct Worker {
     has_embedded: bool,
     paused_until: Option<Instant>,
     attempts: u32,
+    /// True after a forced sync, until everything is embedded.
+    is_forced: bool,
+    /// Time at which the model was last found to have other dimensions.
+    dimensions_changed: Option<Instant>,
 }
 
 impl Worker {
@@ -66,6 +70,8 @@ impl Worker {
             has_embedded: false,
             paused_until: None,
             attempts: 0,
+            is_forced: false,
+            dimensions_changed: None,
         }
     }
 
@@ -91,6 +97,10 @@ impl Worker {
                 self.embed().await;
                 continue;
             }
+            if let Some(dimensions) = self.take_doubted() {
+                self.probe(dimensions).await;
+                continue;
+            }
             self.release_if_idle(now).await;
             let due = self.next_due(now, last_pass);
             tokio::select! { biased;
@@ -105,6 +115,10 @@ impl Worker {
 
     fn take_forgotten(&self) -> Option<ForgetWork> {
         self.shared.wanted.lock().forgotten.pop()
+    }
+
+    fn take_doubted(&self) -> Option<usize> {
+        self.shared.wanted.lock().doubted.take()
     }
 
     /// Returns the transcripts that have grown enough, when it is time to look.
@@ -178,7 +192,7 @@ impl Worker {
         self.start_watch();
         self.shared.progress.lock().is_running = true;
         if force {
-            (self.paused_until, self.attempts) = (None, 0);
+            (self.paused_until, self.attempts, self.is_forced) = (None, 0, true);
         }
         let shared = Arc::clone(&self.shared);
         if is_damaged {

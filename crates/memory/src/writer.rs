@@ -4,6 +4,9 @@ mod documents;
 mod file_rows;
 mod meta;
 mod reconcile;
+mod renewal;
+mod rewriting;
+mod shared_vectors;
 mod vectors;
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +25,11 @@ use crate::segments::SegmentBuilder;
 
 pub(crate) use meta::read_meta;
 pub(crate) use reconcile::reconcile;
-pub(crate) use vectors::MOST_SHARED;
+pub(crate) use renewal::renew_codes;
+pub(crate) use rewriting::{Rewrite, Rewriting};
+#[cfg(test)]
+pub(crate) use shared_vectors::MOST_SHARED;
+pub(crate) use shared_vectors::{is_shared, needs_sharing};
 
 /// Source of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,17 +66,6 @@ pub(crate) struct IndexedFile<'a> {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// Treatment of chunks that the index has already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rewrite {
-    /// Unchanged chunks stay.
-    Changed,
-    /// All chunks are written anew; their vectors are kept.
-    All,
-    /// All chunks are written anew without vectors, because the model is another one.
-    NewIdentity,
-}
-
 /// A transaction that changes the index.
 pub(crate) struct IndexWriter<'c> {
     transaction: Transaction<'c>,
@@ -80,6 +76,10 @@ pub(crate) struct IndexWriter<'c> {
     stamp: Stamp,
     segment: SegmentBuilder,
     codebook: Option<Codebook>,
+    /// Dimensions of the other program's table of vectors, or `None` if there is none.
+    shared_dimensions: Option<usize>,
+    /// True while everything is written anew.
+    is_rewriting: bool,
     has_changed: bool,
     now: i64,
 }
@@ -95,6 +95,8 @@ impl<'c> IndexWriter<'c> {
         let counters = counters::read(&transaction)?;
         let stamp = counters::stamp(&transaction)?.unwrap_or_default();
         let codebook = counters::codebook(&transaction)?;
+        let shared_dimensions = shared_vectors::table_dimensions(&transaction)?;
+        let is_rewriting = Rewriting::read(&transaction)?.is_some();
         Ok(Self {
             transaction,
             meta: meta.clone(),
@@ -103,6 +105,8 @@ impl<'c> IndexWriter<'c> {
             stamp,
             segment: SegmentBuilder::default(),
             codebook,
+            shared_dimensions,
+            is_rewriting,
             has_changed: false,
             now: now_ms(),
         })
@@ -114,6 +118,7 @@ impl<'c> IndexWriter<'c> {
             return Ok(());
         }
         self.write_segment()?;
+        self.end_sharing_if_outgrown()?;
         self.counters.revision += 1;
         counters::write(&self.transaction, &self.counters, &self.stamp)?;
         self.transaction.commit()?;
@@ -123,9 +128,9 @@ impl<'c> IndexWriter<'c> {
     /// Writes what the index is made with.
     pub(crate) fn set_meta(&mut self, meta: &IndexMeta) -> Result<(), StoreError> {
         self.has_changed = true;
-        meta::write_meta(&self.transaction, meta)?;
+        self.meta = IndexMeta { vector_dims: self.shared_dimensions, ..meta.clone() };
+        meta::write_meta(&self.transaction, &self.meta)?;
         counters::set_chunker(&self.transaction)?;
-        self.meta = meta.clone();
         Ok(())
     }
 
@@ -164,7 +169,7 @@ impl<'c> IndexWriter<'c> {
                 None if self.wants_vectors => cache::get(&self.transaction, &self.meta, hash)?,
                 None => None,
             };
-            self.add_chunk(file, id, hash, chunk, vector)?;
+            self.add_chunk(file, id, hash, chunk, vector.filter(|vector| self.fits(vector)))?;
         }
         self.put_file_row(file)
     }
@@ -198,6 +203,7 @@ impl<'c> IndexWriter<'c> {
 
     fn remove_chunk(&mut self, row: &ChunkRow, path: &str) -> Result<(), StoreError> {
         self.transaction.prepare_cached("DELETE FROM chunks WHERE rowid = ?1")?.execute([row.row])?;
+        self.remove_shared(&row.id)?;
         self.stamp.chunks -= 1;
         self.stamp.rows = self.stamp.rows.wrapping_sub(row.row);
         let is_there = match row.fts {
@@ -268,7 +274,7 @@ impl<'c> IndexWriter<'c> {
         drop(insert);
         let document = self.add_document(row, id, Some(fts), &chunk.text)?;
         match vector {
-            Some(vector) => self.put_vector(document, &vector),
+            Some(vector) => self.put_vector(document, id, &vector),
             None if self.wants_vectors => self.add_pending(document),
             None => Ok(()),
         }

@@ -11,13 +11,18 @@ use crate::db::StoreError;
 use crate::embed_pass::{self, Pack};
 use crate::embedder::{EmbedError, Embedder};
 use crate::get::cut;
-use crate::writer::read_meta;
+use crate::identity::IndexMeta;
+use crate::writer::{read_meta, renew_codes};
 
 /// Failures in a row after which those who wait for vectors are answered.
 const MOST_ATTEMPTS: u32 = 5;
 
 /// Pause after an answer that makes no sense.
 const INVALID_PAUSE: Duration = Duration::from_secs(60);
+
+/// Time in which the dimensions of a model are believed to change once: two servers that take turns would have everything
+/// embedded again and again.
+const CHANGE_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// End of a round of embedding.
 enum EmbedStep {
@@ -27,6 +32,14 @@ enum EmbedStep {
     Progress,
     /// A failure; the next attempt is later.
     Failed { error: EmbedError, again: Instant },
+}
+
+/// Answer to the texts of a pack.
+enum PackAnswer {
+    Vectors(Vec<Vec<f32>>),
+    /// Twice with vectors of this other length, which the model has from now on.
+    OtherDimensions(usize),
+    Failed(EmbedError),
 }
 
 impl Worker {
@@ -66,11 +79,12 @@ impl Worker {
 
     async fn after_embedding(&mut self) {
         self.update_pending().await;
+        self.is_forced = false;
         if !std::mem::take(&mut self.has_embedded) {
             return;
         }
         let renewed = self.with_index(|connection| {
-            read_meta(connection)?.map_or(Ok(()), |meta| embed_pass::renew_codes(connection, &meta))
+            read_meta(connection)?.map_or(Ok(()), |meta| renew_codes(connection, &meta))
         });
         if let Err(error) = renewed.await {
             tracing::warn!(%error, "codes of memory vectors were not renewed");
@@ -125,11 +139,12 @@ impl Worker {
             () = stop.cancelled() => return Ok(EmbedStep::Done),
             answered = calls.collect::<Vec<_>>() => answered,
         };
-        let mut failed = None;
+        let (mut failed, mut other) = (None, None);
         for (pack, answer) in answered.into_iter().flatten() {
             let (meta, cache) = (meta.clone(), self.shared.settings.cache.clone());
             match answer {
-                Ok(vectors) => {
+                PackAnswer::OtherDimensions(found) => other = Some(found),
+                PackAnswer::Vectors(vectors) => {
                     let (pack, vectors) = (Arc::new(pack), Arc::new(vectors));
                     self.with_index(move |connection| {
                         embed_pass::store(connection, &meta, &pack, &vectors, &cache)
@@ -137,7 +152,7 @@ impl Worker {
                     .await?;
                     self.has_embedded = true;
                 }
-                Err(error) => {
+                PackAnswer::Failed(error) => {
                     if !error.is_temporary() && !matches!(error, EmbedError::Unauthorized { .. }) {
                         let pack = Arc::new(pack);
                         self.with_index(move |connection| {
@@ -149,6 +164,9 @@ impl Worker {
                 }
             }
         }
+        if let Some(found) = other {
+            return self.change_dimensions(meta, found).await;
+        }
         let Some(error) = failed else {
             embedder.cooldown().succeeded();
             return Ok(EmbedStep::Progress);
@@ -159,6 +177,64 @@ impl Worker {
         let wait = if matches!(error, EmbedError::Invalid { .. }) { INVALID_PAUSE } else { wait };
         Ok(EmbedStep::Failed { error, again: now + wait })
     }
+
+    /// Embeds everything anew because the model answers `found` dimensions now, unless that would cost much unasked.
+    async fn change_dimensions(&mut self, meta: IndexMeta, found: usize) -> Result<EmbedStep, StoreError> {
+        let now = Instant::now();
+        let is_again = self.dimensions_changed.is_some_and(|last| now < last + CHANGE_PAUSE);
+        let may =
+            self.is_forced || (!is_again && !self.with_index(|index| embed_pass::is_costly(index)).await?);
+        if !may {
+            self.shared.progress.lock().report.needs_force = true;
+            let message = format!(
+                "the embedding model answers vectors of {found} dimensions, other ones than those of the index; a forced reindex embeds all texts anew"
+            );
+            return Ok(EmbedStep::Failed {
+                error: EmbedError::Invalid { message },
+                again: now + INVALID_PAUSE,
+            });
+        }
+        tracing::warn!(
+            model = meta.model,
+            dimensions = found,
+            "the embedding model has other dimensions by now: all memory is embedded anew"
+        );
+        self.dimensions_changed = Some(now);
+        self.with_index(move |connection| embed_pass::change_dimensions(connection, &meta, found)).await?;
+        Ok(EmbedStep::Progress)
+    }
+
+    /// Looks what the model answers now, because the vector of a query has `queried` dimensions, which no vector of the
+    /// index has.
+    pub(super) async fn probe(&mut self, queried: usize) {
+        let Some(embedder) = self.shared.embedder.lock().clone() else { return };
+        let identity = embedder.identity().clone();
+        let read = self.with_index(move |connection| {
+            let meta = read_meta(connection)?.filter(|meta| meta.is_of(&identity));
+            Ok((meta, embed_pass::dimensions(connection)?, embed_pass::probe(connection)?))
+        });
+        let Ok((Some(meta), Some(dimensions), Some(pack))) = read.await else { return };
+        if dimensions == queried {
+            return;
+        }
+        let stop = self.shared.stop.clone();
+        let answered = tokio::select! { biased;
+            () = stop.cancelled() => return,
+            answered = embed_pack(embedder.as_ref(), pack, Some(dimensions)) => answered,
+        };
+        let found = answered.into_iter().find_map(|(_, answer)| match answer {
+            PackAnswer::OtherDimensions(found) if found == queried => Some(found),
+            PackAnswer::OtherDimensions(_) | PackAnswer::Vectors(_) | PackAnswer::Failed(_) => None,
+        });
+        let Some(found) = found else { return };
+        match self.change_dimensions(meta, found).await {
+            Ok(EmbedStep::Failed { error, .. }) => {
+                self.shared.progress.lock().report.embed_error = Some(error.to_string());
+            }
+            Ok(EmbedStep::Progress | EmbedStep::Done) => self.may_embed = true,
+            Err(error) => self.store_failed(&error),
+        }
+    }
 }
 
 /// Embeds a pack. One that is too large is asked for in halves, and a text that is too large alone is cut.
@@ -166,17 +242,24 @@ async fn embed_pack(
     embedder: &dyn Embedder,
     pack: Pack,
     dimensions: Option<usize>,
-) -> Vec<(Pack, Result<Vec<Vec<f32>>, EmbedError>)> {
-    let timeout = embedder.limits().batch_timeout;
+) -> Vec<(Pack, PackAnswer)> {
     let mut left = vec![pack];
     let mut done = Vec::new();
+    // Other dimensions that were answered once.
+    let mut other = None;
     while let Some(mut pack) = left.pop() {
-        let answer = match tokio::time::timeout(timeout, embedder.embed_batch(&pack.texts)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(EmbedError::Unavailable {
-                message: format!("memory embeddings timed out after {}s", timeout.as_secs()),
-            }),
-        };
+        let answer = answer_of(embedder, &pack).await;
+        if let Ok(vectors) = &answer
+            && let Some(found) = embed_pass::other_dimensions(pack.texts.len(), vectors, dimensions)
+        {
+            if other == Some(found) {
+                done.push((pack, PackAnswer::OtherDimensions(found)));
+                break;
+            }
+            other = Some(found);
+            left.push(pack);
+            continue;
+        }
         let answer = answer
             .and_then(|vectors| embed_pass::check(pack.texts.len(), &vectors, dimensions).map(|()| vectors));
         match answer {
@@ -185,7 +268,7 @@ async fn embed_pack(
                 None => {
                     let units = pack.texts.first().map_or(0, |text| text.encode_utf16().count());
                     if units < 64 {
-                        done.push((pack, Err(EmbedError::TooLarge { message })));
+                        done.push((pack, PackAnswer::Failed(EmbedError::TooLarge { message })));
                         continue;
                     }
                     for text in &mut pack.texts {
@@ -194,15 +277,22 @@ async fn embed_pack(
                     left.push(pack);
                 }
             },
-            answer => {
-                let is_over = answer.is_err();
-                done.push((pack, answer));
-                if is_over {
-                    // Whatever is wrong is wrong for the rest too.
-                    break;
-                }
+            Ok(vectors) => done.push((pack, PackAnswer::Vectors(vectors))),
+            Err(error) => {
+                // Whatever is wrong is wrong for the rest too.
+                done.push((pack, PackAnswer::Failed(error)));
+                break;
             }
         }
     }
     done
+}
+
+async fn answer_of(embedder: &dyn Embedder, pack: &Pack) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let timeout = embedder.limits().batch_timeout;
+    tokio::time::timeout(timeout, embedder.embed_batch(&pack.texts)).await.unwrap_or_else(|_| {
+        Err(EmbedError::Unavailable {
+            message: format!("memory embeddings timed out after {}s", timeout.as_secs()),
+        })
+    })
 }

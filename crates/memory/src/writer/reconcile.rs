@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use super::{IndexWriter, mark, now_ms, read_meta};
+use super::{IndexWriter, Rewriting, mark, now_ms, read_meta};
 use crate::cache;
 use crate::counters::{self, Counters, Stamp};
 use crate::db::{self, StoreError};
@@ -18,7 +18,8 @@ pub(crate) fn reconcile(connection: &Connection, wants_vectors: bool) -> Result<
     if is_current && counters::stamp(connection)? == Some(actual) {
         return Ok(false);
     }
-    let meta = read_meta(connection)?;
+    // What is being written anew will be of the model that it is written for.
+    let meta = Rewriting::read(connection)?.map(|rewriting| rewriting.meta).or(read_meta(connection)?);
     let model = meta.as_ref().map(|meta| meta.model.clone());
     let meta = meta.unwrap_or_else(|| IndexMeta::new(None, crate::chunk::Chunking::default()));
     let mut writer = IndexWriter::begin(connection, &meta, wants_vectors && model.is_some())?;
@@ -28,6 +29,7 @@ pub(crate) fn reconcile(connection: &Connection, wants_vectors: bool) -> Result<
         // Other than any that a search may remember.
         writer.counters = Counters { epoch: now_ms(), ..Counters::default() };
         writer.codebook = None;
+        writer.is_rewriting = false;
     }
     writer.stamp = actual;
     writer.has_changed = true;
@@ -81,9 +83,10 @@ impl IndexWriter<'_> {
                 .prepare_cached(sql)?
                 .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             let document = self.add_document(*row, id, places.get(id).copied(), &text)?;
-            let vector = cache::from_json(&embedding).filter(|_| model == Some(of.as_str()));
+            let vector =
+                cache::from_json(&embedding).filter(|vector| model == Some(of.as_str()) && self.fits(vector));
             match vector {
-                Some(vector) => self.put_vector(document, &vector)?,
+                Some(vector) => self.put_vector(document, id, &vector)?,
                 None if self.wants_vectors => self.add_pending(document)?,
                 None => {}
             }

@@ -4,20 +4,11 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{ChunkRow, IndexWriter, meta};
+use super::{ChunkRow, IndexWriter};
 use crate::cache::{self, CacheForm};
 use crate::codes::{Codebook, code_bytes, normalised, read_vector, vector_bytes};
 use crate::counters;
 use crate::db::StoreError;
-
-/// Number of chunks from which vectors are not written in the form of OpenClaw 2026.2.9 any more: it takes ten times
-/// the space, and that program would take seconds to search them.
-pub(crate) const MOST_SHARED: i64 = 20_000;
-/// Vectors from which on their mean is worth knowing.
-const CENTRE_FROM: i64 = 512;
-
-/// Vectors of which the mean is taken.
-const CENTRE_SAMPLE: i64 = 4_096;
 
 impl IndexWriter<'_> {
     /// Forgets all vectors, because they are of another model.
@@ -25,6 +16,7 @@ impl IndexWriter<'_> {
         self.has_changed = true;
         self.counters.epoch += 1;
         self.codebook = None;
+        self.end_sharing()?;
         self.transaction.execute_batch(
             "DELETE FROM openclaw_vectors; DELETE FROM openclaw_codes; DELETE FROM openclaw_pending;",
         )?;
@@ -57,30 +49,28 @@ impl IndexWriter<'_> {
         Ok(())
     }
 
-    /// Returns whether OpenClaw 2026.2.9 is to find vectors in the file.
-    pub(super) fn is_shared(&self) -> bool {
-        self.stamp.chunks < MOST_SHARED
+    /// Returns whether a vector has the dimensions of the others.
+    pub(super) fn fits(&self, vector: &[f32]) -> bool {
+        self.codebook.as_ref().is_none_or(|codebook| codebook.dimensions() == vector.len())
     }
 
-    /// Stores the vector of a document, for our searches.
-    pub(super) fn put_vector(&mut self, document: i64, vector: &[f32]) -> Result<(), StoreError> {
-        let dimensions = vector.len();
-        if self.codebook.is_none() {
-            counters::set_codebook(&self.transaction, dimensions, None, 0)?;
-            self.codebook = Some(Codebook::new(dimensions, None));
+    /// Stores the vector of a document, which is the chunk `id`, for searches of both programs. Its dimensions are those
+    /// of the others, see [`Self::fits`].
+    pub(super) fn put_vector(&mut self, document: i64, id: &str, vector: &[f32]) -> Result<(), StoreError> {
+        if self.is_shared() {
+            self.put_shared(id, vector)?;
         }
-        if self.meta.vector_dims != Some(dimensions) && self.is_shared() {
-            self.meta.vector_dims = Some(dimensions);
-            meta::write_meta(&self.transaction, &self.meta)?;
-        }
-        let mut insert =
-            self.transaction.prepare_cached("INSERT OR REPLACE INTO openclaw_vectors VALUES (?1, ?2)")?;
-        insert.execute(params![document, vector_bytes(vector)])?;
-        drop(insert);
-        let Some(codebook) = self.codebook.as_ref().filter(|codebook| codebook.dimensions() == dimensions)
-        else {
-            return Ok(());
+        let codebook = match self.codebook.take() {
+            Some(codebook) => codebook,
+            None => {
+                counters::set_codebook(&self.transaction, vector.len(), None, 0)?;
+                Codebook::new(vector.len(), None)
+            }
         };
+        let codebook = self.codebook.insert(codebook);
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO openclaw_vectors VALUES (?1, ?2)")?
+            .execute(params![document, vector_bytes(vector)])?;
         if let Some(vector) = normalised(vector) {
             let code = code_bytes(&codebook.code(&vector));
             self.transaction
@@ -98,30 +88,50 @@ impl IndexWriter<'_> {
         vector: &[f32],
         is_remembered: bool,
     ) -> Result<(), StoreError> {
-        self.has_changed = true;
-        if self.is_shared() {
-            let sql = "UPDATE chunks SET embedding = ?2, updated_at = ?3
-                WHERE rowid = (SELECT chunk FROM openclaw_docs WHERE doc = ?1 AND words >= 0)";
-            self.transaction.prepare_cached(sql)?.execute(params![
-                document,
-                cache::to_json(vector),
-                self.now
-            ])?;
+        if !self.fits(vector) {
+            // It waits on: the next round compares with the dimensions that the index has by now.
+            return Ok(());
         }
+        self.has_changed = true;
         if is_remembered {
             let form = if self.is_shared() { CacheForm::Shared } else { CacheForm::Own };
             cache::put(&self.transaction, &self.meta, hash, vector, self.now, form)?;
         }
-        // The chunk may have gone while its text was on the way.
-        let mut row = self
-            .transaction
-            .prepare_cached("UPDATE openclaw_docs SET revision = ?2 WHERE doc = ?1 AND words >= 0")?;
-        let is_live = row.execute(params![document, self.counters.revision + 1])? > 0;
-        drop(row);
         self.transaction
             .prepare_cached("DELETE FROM openclaw_pending WHERE doc = ?1")?
             .execute([document])?;
-        if is_live { self.put_vector(document, vector) } else { Ok(()) }
+        // The chunk may have gone while its text was on the way.
+        let sql = "SELECT c.rowid, c.id FROM openclaw_docs d JOIN chunks c ON c.rowid = d.chunk
+            WHERE d.doc = ?1 AND d.words >= 0";
+        let chunk: Option<(i64, String)> = self
+            .transaction
+            .prepare_cached(sql)?
+            .query_row([document], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((chunk, id)) = chunk else { return Ok(()) };
+        self.transaction
+            .prepare_cached("UPDATE openclaw_docs SET revision = ?2 WHERE doc = ?1")?
+            .execute(params![document, self.counters.revision + 1])?;
+        if self.is_shared() {
+            self.transaction
+                .prepare_cached("UPDATE chunks SET embedding = ?2, updated_at = ?3 WHERE rowid = ?1")?
+                .execute(params![chunk, cache::to_json(vector), self.now])?;
+        }
+        self.put_vector(document, &id, vector)
+    }
+
+    /// Forgets all vectors because the model answers others by now, and lets all documents wait for new ones.
+    pub(crate) fn change_dimensions(&mut self, dimensions: usize) -> Result<(), StoreError> {
+        let is_shared = self.is_shared();
+        self.clear_vectors()?;
+        cache::remove_other_dimensions(&self.transaction, &self.meta, dimensions)?;
+        self.transaction.execute_batch(
+            "UPDATE chunks SET embedding = '[]' WHERE embedding <> '[]';
+            INSERT OR IGNORE INTO openclaw_pending SELECT doc, 0 FROM openclaw_docs WHERE words >= 0;",
+        )?;
+        counters::set_codebook(&self.transaction, dimensions, None, 0)?;
+        self.codebook = Some(Codebook::new(dimensions, None));
+        if is_shared { self.begin_sharing(dimensions) } else { Ok(()) }
     }
 
     /// Records that a document could not be embedded.
@@ -131,64 +141,6 @@ impl IndexWriter<'_> {
             .prepare_cached("UPDATE openclaw_pending SET failures = failures + 1 WHERE doc = ?1")?
             .execute([document])?;
         Ok(())
-    }
-
-    /// Makes codes anew around the mean of the vectors, when there are many more of them than the last time. Returns
-    /// whether it did.
-    pub(crate) fn renew_codes(&mut self) -> Result<bool, StoreError> {
-        let count: i64 =
-            self.transaction.query_row("SELECT count(*) FROM openclaw_codes", [], |row| row.get(0))?;
-        let before = counters::number(&self.transaction, "centre_count")?.unwrap_or_default();
-        let Some(dimensions) = self.codebook.as_ref().map(Codebook::dimensions) else { return Ok(false) };
-        if count < CENTRE_FROM || count < before.saturating_mul(4) {
-            return Ok(false);
-        }
-        let centre = self.mean(dimensions, count)?;
-        let codebook = Codebook::new(dimensions, Some(centre.clone()));
-        counters::set_codebook(&self.transaction, dimensions, Some(&centre), count)?;
-        let mut documents = Vec::new();
-        {
-            let mut rows = self.transaction.prepare("SELECT doc FROM openclaw_codes")?;
-            let mut rows = rows.query([])?;
-            while let Some(row) = rows.next()? {
-                documents.push(row.get::<_, i64>(0)?);
-            }
-        }
-        let mut values = Vec::new();
-        let mut read =
-            self.transaction.prepare_cached("SELECT vector FROM openclaw_vectors WHERE doc = ?1")?;
-        let mut write =
-            self.transaction.prepare_cached("UPDATE openclaw_codes SET code = ?2 WHERE doc = ?1")?;
-        for document in documents {
-            let bytes: Option<Vec<u8>> = read.query_row([document], |row| row.get(0)).optional()?;
-            read_vector(&bytes.unwrap_or_default(), &mut values);
-            if let Some(vector) = normalised(&values) {
-                write.execute(params![document, code_bytes(&codebook.code(&vector))])?;
-            }
-        }
-        drop((read, write));
-        self.codebook = Some(codebook);
-        self.counters.epoch += 1;
-        self.has_changed = true;
-        Ok(true)
-    }
-
-    fn mean(&self, dimensions: usize, count: i64) -> Result<Vec<f32>, StoreError> {
-        let step = (count / CENTRE_SAMPLE).max(1);
-        let mut sum = vec![0.0_f32; dimensions];
-        let mut taken = 0.0_f32;
-        let mut values = Vec::new();
-        let mut rows = self.transaction.prepare("SELECT vector FROM openclaw_vectors WHERE doc % ?1 = 0")?;
-        let mut rows = rows.query([step])?;
-        while let Some(row) = rows.next()? {
-            read_vector(row.get_ref(0)?.as_blob().unwrap_or_default(), &mut values);
-            if let Some(vector) = normalised(&values).filter(|vector| vector.len() == dimensions) {
-                sum.iter_mut().zip(&vector).for_each(|(sum, value)| *sum += value);
-                taken += 1.0;
-            }
-        }
-        sum.iter_mut().for_each(|value| *value /= taken.max(1.0));
-        Ok(sum)
     }
 
     /// Removes some remembered vectors if there are more than `most`. Returns whether it did.
