@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
+use crate::steps::{Step, reached};
+
 /// Tables of OpenClaw 2026.2.9, in its words: `sqlite_master` keeps them.
 const THEIR_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS meta (
@@ -275,6 +277,7 @@ fn make_tables(connection: &Connection) -> Result<(), StoreError> {
     transaction.execute_batch(THEIR_SOURCE_INDEX)?;
     // They belong together: without one of them the others are of no use.
     drop_our_tables(&transaction)?;
+    reached(Step::TablesMade);
     transaction.commit()?;
     Ok(())
 }

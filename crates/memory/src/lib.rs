@@ -40,6 +40,7 @@ mod sessions;
 pub mod settings;
 mod shared;
 mod status;
+mod steps;
 mod sync;
 mod text_pass;
 mod watch;

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::cache;
 use crate::db::{StoreError, table_exists};
 use crate::embedder::EmbedderIdentity;
-use crate::files::FileStat;
+use crate::files::{FileStat, Scan};
 use crate::shared::Shared;
 use crate::sync::SyncReport;
 use crate::writer::{Source, is_shared, read_meta};
@@ -60,7 +60,8 @@ pub struct SourceStatus {
 
 /// Reads the state. Blocks; writes nothing.
 pub(crate) fn read(shared: &Shared) -> Result<MemoryStatus, StoreError> {
-    let scan = shared.roots.scan();
+    let has_files = shared.settings.memory_files;
+    let scan = if has_files { shared.roots.scan() } else { Scan::default() };
     let listed = shared
         .transcripts
         .as_ref()
@@ -80,8 +81,9 @@ pub(crate) fn read(shared: &Shared) -> Result<MemoryStatus, StoreError> {
         Err(StoreError::Missing) => MemoryStatus { dirty: !wanted.is_empty(), ..MemoryStatus::default() },
         Err(error) => return Err(error),
     };
-    let memory_files = scan.unreadable.is_empty().then_some(scan.files.len());
-    status.count_all(Source::Memory, memory_files);
+    if has_files {
+        status.count_all(Source::Memory, scan.unreadable.is_empty().then_some(scan.files.len()));
+    }
     if let Some(listed) = listed {
         status.count_all(Source::Sessions, listed.map(|listed| listed.len()));
     }

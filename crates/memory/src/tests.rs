@@ -1,7 +1,9 @@
 //! Helpers of tests in several modules, and tests of memory as a whole.
 
+mod bad_input;
 mod embedding;
 mod index_file;
+pub(crate) mod kills;
 mod known_bad;
 mod recorded;
 mod syncing;

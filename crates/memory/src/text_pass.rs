@@ -17,6 +17,7 @@ use crate::files::{FileStat, Roots, Scan};
 use crate::identity::IndexMeta;
 use crate::sessions::{RenderedTranscript, TranscriptSource, render};
 use crate::settings::MemorySettings;
+use crate::steps::{Step, reached};
 use crate::writer::{
     IndexWriter, IndexedFile, Rewrite, Rewriting, Source, needs_sharing, read_meta, reconcile,
 };
@@ -96,7 +97,8 @@ pub(crate) fn run(connection: &Connection, request: &PassRequest<'_>) -> Result<
     let plan = go_on(connection, plan(connection, existing, request)?, request)?;
     let mut outcome = PassOutcome { needs_force: plan.needs_force, ..PassOutcome::default() };
     outcome.reindexed = plan.anew.map(|(reason, _)| reason);
-    let scan = request.roots.scan();
+    let scan = if request.settings.memory_files { request.roots.scan() } else { Scan::default() };
+    reached(Step::Scanned);
     let mut known = Known::read(connection)?;
     if plan.anew.is_some() && !plan.is_begun {
         known.files.values_mut().for_each(|known| known.stat = None);

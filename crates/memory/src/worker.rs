@@ -279,7 +279,8 @@ impl Worker {
     }
 
     fn start_watch(&mut self) {
-        if self.has_tried_watch || !self.shared.settings.sync.watch {
+        let settings = &self.shared.settings;
+        if self.has_tried_watch || !settings.sync.watch || !settings.memory_files {
             return;
         }
         self.has_tried_watch = true;

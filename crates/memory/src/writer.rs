@@ -22,6 +22,7 @@ use crate::db::StoreError;
 use crate::files::FileStat;
 use crate::identity::{IndexMeta, chunk_id};
 use crate::segments::SegmentBuilder;
+use crate::steps::{Step, reached};
 
 pub(crate) use meta::read_meta;
 pub(crate) use reconcile::reconcile;
@@ -121,7 +122,9 @@ impl<'c> IndexWriter<'c> {
         self.end_sharing_if_outgrown()?;
         self.counters.revision += 1;
         counters::write(&self.transaction, &self.counters, &self.stamp)?;
+        reached(Step::BeforeCommit);
         self.transaction.commit()?;
+        reached(Step::AfterCommit);
         Ok(())
     }
 
@@ -171,7 +174,9 @@ impl<'c> IndexWriter<'c> {
             };
             self.add_chunk(file, id, hash, chunk, vector.filter(|vector| self.fits(vector)))?;
         }
-        self.put_file_row(file)
+        self.put_file_row(file)?;
+        reached(Step::FileWritten);
+        Ok(())
     }
 
     /// Removes a file from the index.
@@ -182,6 +187,7 @@ impl<'c> IndexWriter<'c> {
         }
         self.forget_file_row(path)?;
         self.transaction.prepare_cached("DELETE FROM openclaw_files WHERE path = ?1")?.execute([path])?;
+        reached(Step::FileRemoved);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::embed_pass::{self, Pack};
 use crate::embedder::{EmbedError, Embedder};
 use crate::get::cut;
 use crate::identity::IndexMeta;
+use crate::steps::{Step, reached};
 use crate::writer::{read_meta, renew_codes};
 
 /// Failures in a row after which those who wait for vectors are answered.
@@ -132,6 +133,7 @@ impl Worker {
         if round.packs.is_empty() {
             return Ok(if round.remembered > 0 { EmbedStep::Progress } else { EmbedStep::Done });
         }
+        reached(Step::TextsTaken);
         let calls: FuturesUnordered<_> =
             round.packs.into_iter().map(|pack| embed_pack(embedder.as_ref(), pack, dimensions)).collect();
         let stop = self.shared.stop.clone();
@@ -139,6 +141,7 @@ impl Worker {
             () = stop.cancelled() => return Ok(EmbedStep::Done),
             answered = calls.collect::<Vec<_>>() => answered,
         };
+        reached(Step::Answered);
         let (mut failed, mut other) = (None, None);
         for (pack, answer) in answered.into_iter().flatten() {
             let (meta, cache) = (meta.clone(), self.shared.settings.cache.clone());

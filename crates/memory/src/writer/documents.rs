@@ -7,6 +7,7 @@ use rusqlite::{Connection, params};
 use super::{IndexWriter, mark};
 use crate::db::StoreError;
 use crate::segments;
+use crate::steps::{Step, reached};
 
 /// Documents of one segment at most.
 const SEGMENT_DOCUMENTS: u32 = 8_192;
@@ -54,6 +55,7 @@ impl IndexWriter<'_> {
         if self.segment.documents > 0 {
             self.segment.write(&self.transaction, self.counters.next_segment)?;
             self.counters.next_segment += 1;
+            reached(Step::SegmentWritten);
         }
         Ok(())
     }
@@ -70,6 +72,7 @@ impl IndexWriter<'_> {
         self.counters.next_segment += 1;
         self.has_changed = true;
         self.forget_ended()?;
+        reached(Step::SegmentsMerged);
         Ok(true)
     }
 

@@ -7,6 +7,7 @@ use crate::codes::{Codebook, code_bytes, normalised, read_vector};
 use crate::counters;
 use crate::db::StoreError;
 use crate::identity::IndexMeta;
+use crate::steps::{Step, reached};
 
 /// Vectors from which on their mean is worth knowing.
 const CENTRE_FROM: i64 = 512;
@@ -30,6 +31,7 @@ pub(crate) fn renew_codes(connection: &Connection, meta: &IndexMeta) -> Result<(
     let new = compute(&snapshot)?;
     drop(snapshot);
     let Some(new) = new else { return Ok(()) };
+    reached(Step::CodesComputed);
     let mut writer = IndexWriter::begin(connection, meta, true)?;
     // Another program has written meanwhile: the next time is soon enough.
     if writer.counters.revision == new.revision {
@@ -94,6 +96,7 @@ impl IndexWriter<'_> {
         drop(write);
         self.codebook = Some(Codebook::new(new.centre.len(), Some(new.centre.clone())));
         self.counters.epoch += 1;
+        reached(Step::CodesWritten);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use super::IndexWriter;
 use crate::counters;
 use crate::db::StoreError;
 use crate::identity::IndexMeta;
+use crate::steps::{Step, reached};
 
 /// Treatment of chunks that the index has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,7 @@ impl IndexWriter<'_> {
         if rewriting.rewrite == Rewrite::NewIdentity {
             self.clear_vectors()?;
         }
+        reached(Step::RewritingBegun);
         Ok(())
     }
 
@@ -67,6 +69,8 @@ impl IndexWriter<'_> {
     pub(crate) fn end_rewriting(&mut self, meta: &IndexMeta) -> Result<(), StoreError> {
         self.is_rewriting = false;
         counters::remove(&self.transaction, Rewriting::KEY)?;
-        self.set_meta(meta)
+        self.set_meta(meta)?;
+        reached(Step::RewritingEnded);
+        Ok(())
     }
 }

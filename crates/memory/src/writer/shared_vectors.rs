@@ -12,6 +12,7 @@ use crate::cache;
 use crate::codes::{read_vector, vector_bytes};
 use crate::counters::{self, Stamp};
 use crate::db::StoreError;
+use crate::steps::{Step, reached};
 
 /// Number of chunks from which vectors are not written in the form of OpenClaw 2026.2.9 any more: it takes ten times
 /// the space, and that program would take seconds to search them.
@@ -89,6 +90,7 @@ impl IndexWriter<'_> {
             self.put_row(&id, &vector)?;
         }
         self.has_changed = true;
+        reached(Step::VectorsShared);
         self.record_dimensions()
     }
 

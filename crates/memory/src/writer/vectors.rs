@@ -9,6 +9,7 @@ use crate::cache::{self, CacheForm};
 use crate::codes::{Codebook, code_bytes, normalised, read_vector, vector_bytes};
 use crate::counters;
 use crate::db::StoreError;
+use crate::steps::{Step, reached};
 
 impl IndexWriter<'_> {
     /// Forgets all vectors, because they are of another model.
@@ -117,7 +118,9 @@ impl IndexWriter<'_> {
                 .prepare_cached("UPDATE chunks SET embedding = ?2, updated_at = ?3 WHERE rowid = ?1")?
                 .execute(params![chunk, cache::to_json(vector), self.now])?;
         }
-        self.put_vector(document, &id, vector)
+        self.put_vector(document, &id, vector)?;
+        reached(Step::VectorStored);
+        Ok(())
     }
 
     /// Forgets all vectors because the model answers others by now, and lets all documents wait for new ones.
