@@ -38,6 +38,7 @@ const LAYERS: &[&str] = &[
     "openclaw-embedding",
     "openclaw-tls",
     "openclaw-heap",
+    "openclaw-vec0",
 ];
 
 /// Dependencies that would be downwards and are forbidden all the same: `(from, to, why)`.

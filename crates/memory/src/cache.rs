@@ -1,5 +1,6 @@
 //! Vectors of texts that were embedded before, by the hash of the text.
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::codes::{read_vector, vector_bytes};
@@ -48,35 +49,29 @@ pub(crate) fn put(
     now: i64,
     form: CacheForm,
 ) -> Result<(), StoreError> {
-    match form {
-        CacheForm::Shared => {
-            let sql = "INSERT INTO embedding_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                ON CONFLICT DO UPDATE SET embedding = excluded.embedding, dims = excluded.dims, updated_at = excluded.updated_at";
-            let mut row = connection.prepare_cached(sql)?;
-            row.execute(params![
-                meta.provider,
-                meta.model,
-                meta.provider_key,
-                hash,
-                to_json(vector),
-                vector.len() as i64,
-                now
-            ])?;
-        }
-        CacheForm::Own => {
-            let sql = "INSERT INTO openclaw_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                ON CONFLICT DO UPDATE SET vector = excluded.vector, updated_at = excluded.updated_at";
-            let mut row = connection.prepare_cached(sql)?;
-            row.execute(params![
-                meta.provider,
-                meta.model,
-                meta.provider_key,
-                hash,
-                vector_bytes(vector),
-                now
-            ])?;
-        }
-    }
+    let (sql, stored) = match form {
+        CacheForm::Shared => (
+            "INSERT INTO embedding_cache VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT DO UPDATE SET embedding = excluded.embedding, dims = excluded.dims, updated_at = excluded.updated_at",
+            Value::Text(to_json(vector)),
+        ),
+        // It counts the dimensions by the bytes.
+        CacheForm::Own => (
+            "INSERT INTO openclaw_cache VALUES (?1, ?2, ?3, ?4, ?5, ?7)
+            ON CONFLICT DO UPDATE SET vector = excluded.vector, updated_at = excluded.updated_at",
+            Value::Blob(vector_bytes(vector)),
+        ),
+    };
+    let dimensions = i64::try_from(vector.len()).unwrap_or(i64::MAX);
+    connection.prepare_cached(sql)?.execute(params![
+        meta.provider,
+        meta.model,
+        meta.provider_key,
+        hash,
+        stored,
+        dimensions,
+        now
+    ])?;
     Ok(())
 }
 
@@ -101,6 +96,23 @@ pub(crate) fn prune(connection: &Connection, most: usize) -> Result<bool, StoreE
         connection.execute(sql, [above - removed])?;
     }
     Ok(true)
+}
+
+/// Removes vectors of a model that have other dimensions than `dimensions`.
+pub(crate) fn remove_other_dimensions(
+    connection: &Connection,
+    meta: &IndexMeta,
+    dimensions: usize,
+) -> Result<(), StoreError> {
+    let of_model = "provider = ?1 AND model = ?2 AND provider_key = ?3";
+    let dimensions = i64::try_from(dimensions).unwrap_or(i64::MAX);
+    for (table, differs) in
+        [("embedding_cache", "coalesce(dims, 0) <> ?4"), ("openclaw_cache", "length(vector) <> 4 * ?4")]
+    {
+        let sql = format!("DELETE FROM {table} WHERE {of_model} AND {differs}");
+        connection.execute(&sql, params![meta.provider, meta.model, meta.provider_key, dimensions])?;
+    }
+    Ok(())
 }
 
 /// Removes what is remembered of texts, by their hashes.

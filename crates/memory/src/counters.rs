@@ -162,6 +162,23 @@ pub(crate) fn number(connection: &Connection, key: &str) -> Result<Option<i64>, 
     Ok(row.query_row([key], |row| row.get(0)).optional()?)
 }
 
+/// Reads a text that is kept beside [`Counters`].
+pub(crate) fn text(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+    let mut row = connection.prepare_cached("SELECT value FROM openclaw_meta WHERE key = ?1")?;
+    Ok(row.query_row([key], |row| row.get(0)).optional()?)
+}
+
+/// Writes a text.
+pub(crate) fn set_text(connection: &Connection, key: &str, text: &str) -> Result<(), StoreError> {
+    set(connection, key, &text)
+}
+
+/// Removes a number or a text.
+pub(crate) fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
+    connection.prepare_cached("DELETE FROM openclaw_meta WHERE key = ?1")?.execute([key])?;
+    Ok(())
+}
+
 /// Writes a number.
 pub(crate) fn set_number(connection: &Connection, key: &str, number: i64) -> Result<(), StoreError> {
     set(connection, key, &number)

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
+use crate::steps::{Step, reached};
+
 /// Tables of OpenClaw 2026.2.9, in its words: `sqlite_master` keeps them.
 const THEIR_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS meta (
@@ -190,6 +192,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     connection.set_prepared_statement_cache_capacity(64);
+    openclaw_vec0::register(&connection)?;
     make_tables(&connection)?;
     Ok(connection)
 }
@@ -274,6 +277,7 @@ fn make_tables(connection: &Connection) -> Result<(), StoreError> {
     transaction.execute_batch(THEIR_SOURCE_INDEX)?;
     // They belong together: without one of them the others are of no use.
     drop_our_tables(&transaction)?;
+    reached(Step::TablesMade);
     transaction.commit()?;
     Ok(())
 }

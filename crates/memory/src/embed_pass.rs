@@ -2,18 +2,21 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::cache;
 use crate::counters;
 use crate::db::StoreError;
-use crate::embedder::{BatchLimits, EmbedError};
 use crate::identity::IndexMeta;
 use crate::settings::CacheSettings;
 use crate::writer::IndexWriter;
+use openclaw_embedding::{BatchLimits, EmbedError};
 
 /// Failures after which a chunk is left without a vector.
 const MOST_FAILURES: i64 = 3;
+
+/// Bytes of text above which another model is not used until somebody asks for it: it would cost money.
+pub(crate) const MOST_UNASKED: i64 = 20 * 1024 * 1024;
 
 /// Documents that are looked at for one round.
 const LOOKED_AT: usize = 4_096;
@@ -69,7 +72,7 @@ pub(crate) fn next_round(
             JOIN openclaw_docs d ON d.doc = p.doc JOIN chunks c ON c.rowid = d.chunk
             WHERE p.failures < ?1 AND d.words >= 0 ORDER BY p.doc LIMIT ?2";
         let mut rows = connection.prepare_cached(sql)?;
-        let mut rows = rows.query(params![MOST_FAILURES, LOOKED_AT as i64])?;
+        let mut rows = rows.query(params![MOST_FAILURES, LOOKED_AT.max(limits.texts) as i64])?;
         while let Some(row) = rows.next()? {
             let (document, hash): (i64, String) = (row.get(0)?, row.get(1)?);
             if let Some(waiting) = places
@@ -169,6 +172,16 @@ pub(crate) fn check(texts: usize, vectors: &[Vec<f32>], dimensions: Option<usize
     Ok(())
 }
 
+/// Returns the dimensions of an answer if it makes sense but for having others than the index.
+pub(crate) fn other_dimensions(
+    texts: usize,
+    vectors: &[Vec<f32>],
+    dimensions: Option<usize>,
+) -> Option<usize> {
+    let found = vectors.first().map(Vec::len)?;
+    (dimensions? != found && check(texts, vectors, None).is_ok()).then_some(found)
+}
+
 /// Returns the number of dimensions that the vectors of the index have.
 pub(crate) fn dimensions(connection: &Connection) -> Result<Option<usize>, StoreError> {
     Ok(counters::number(connection, "dimensions")?.and_then(|number| usize::try_from(number).ok()))
@@ -204,10 +217,34 @@ pub(crate) fn store_failure(
     writer.commit()
 }
 
-/// Makes codes anew if that is worth it. Blocks.
-pub(crate) fn renew_codes(connection: &Connection, meta: &IndexMeta) -> Result<(), StoreError> {
+/// Returns whether embedding all texts would cost so much that somebody is to ask for it.
+pub(crate) fn is_costly(connection: &Connection) -> Result<bool, StoreError> {
+    Ok(text_bytes(connection)? > MOST_UNASKED)
+}
+
+/// Returns the bytes of all files.
+pub(crate) fn text_bytes(connection: &Connection) -> Result<i64, StoreError> {
+    let bytes: f64 = connection.query_row("SELECT total(size) FROM files", [], |row| row.get(0))?;
+    Ok(bytes as i64)
+}
+
+/// Takes the vectors of a model that answers other dimensions by now out of the index, so that all texts are embedded
+/// anew. Blocks.
+pub(crate) fn change_dimensions(
+    connection: &Connection,
+    meta: &IndexMeta,
+    dimensions: usize,
+) -> Result<(), StoreError> {
     let mut writer = IndexWriter::begin(connection, meta, true)?;
-    if writer.renew_codes()? { writer.commit() } else { Ok(()) }
+    writer.change_dimensions(dimensions)?;
+    writer.commit()
+}
+
+/// Returns a request with one text of the index, to see what a model answers now.
+pub(crate) fn probe(connection: &Connection) -> Result<Option<Pack>, StoreError> {
+    let sql = "SELECT text FROM chunks LIMIT 1";
+    let text: Option<String> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    Ok(text.map(|text| Pack { texts: vec![text], ..Pack::default() }))
 }
 
 #[cfg(test)]

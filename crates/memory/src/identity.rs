@@ -4,56 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::chunk::{Chunking, sha256_hex};
-use crate::embedder::EmbedderIdentity;
+use openclaw_embedding::EmbedderIdentity;
 
 /// Model name of chunks that were indexed without an embedder.
 const NO_MODEL: &str = "fts-only";
-
-/// Headers that say nothing of the endpoint, by provider; the fingerprint leaves them out.
-const LEFT_OUT: &[(&str, &[&str])] =
-    &[("openai", &["authorization"]), ("gemini", &["authorization", "x-goog-api-key"])];
-
-/// Returns the fingerprint of an endpoint as OpenClaw 2026.2.9 computes it: SHA-256 of compact JSON. `base_url` is the
-/// address as configured, and `headers` are those of its requests, also the one for the content type.
-#[must_use]
-pub fn provider_key(provider: &str, base_url: &str, model: &str, headers: &[(String, String)]) -> String {
-    let Some((_, left_out)) = LEFT_OUT.iter().find(|(name, _)| *name == provider) else {
-        return sha256_hex(serde_json::json!({"provider": provider, "model": model}).to_string().as_bytes());
-    };
-    let mut headers: Vec<_> =
-        headers.iter().filter(|(name, _)| !left_out.contains(&name.to_lowercase().as_str())).collect();
-    headers.sort_by_key(|(name, _)| (name.to_lowercase(), name.clone()));
-    let key =
-        serde_json::json!({"provider": provider, "baseUrl": base_url, "model": model, "headers": headers});
-    sha256_hex(key.to_string().as_bytes())
-}
-
-/// Returns the fingerprints under which the same endpoint may be known: with and without a slash at its end, and without
-/// headers that look like secrets.
-#[must_use]
-pub fn equivalent_keys(
-    provider: &str,
-    base_url: &str,
-    model: &str,
-    headers: &[(String, String)],
-) -> Vec<String> {
-    let bare = base_url.trim_end_matches('/');
-    let is_secret = |name: &str| {
-        ["key", "token", "secret", "auth", "cookie"].iter().any(|part| name.to_lowercase().contains(part))
-    };
-    let open: Vec<(String, String)> = headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect();
-    let own = provider_key(provider, base_url, model, headers);
-    let mut keys = Vec::new();
-    for url in [bare.to_owned(), format!("{bare}/")] {
-        for headers in [headers, &open] {
-            let key = provider_key(provider, &url, model, headers);
-            if key != own && !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-    }
-    keys
-}
 
 /// The record `memory_index_meta_v1` of an index file. Its fields are written in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,36 +72,6 @@ pub(crate) fn chunk_id(
 mod tests {
     use super::*;
     use crate::tests::golden;
-
-    fn headers(value: &serde_json::Value) -> Vec<(String, String)> {
-        serde_json::from_value(value.clone()).unwrap_or_default()
-    }
-
-    #[test]
-    fn fingerprints_are_those_recorded() {
-        for row in golden("memory-schema.json")["provider_key_vectors"].as_array().unwrap() {
-            let input = &row["input_json"];
-            let text = |key: &str| input[key].as_str().unwrap_or_default();
-            let mut headers = headers(&input["headers"]);
-            headers.push(("Authorization".into(), "Bearer secret".into()));
-            let made = provider_key(text("provider"), text("baseUrl"), text("model"), &headers);
-            assert_eq!(made, row["sha256"].as_str().unwrap(), "{input}");
-        }
-    }
-
-    #[test]
-    fn a_slash_and_secret_headers_do_not_change_the_endpoint() {
-        let plain = [("Content-Type".to_owned(), "application/json".to_owned())];
-        let keyed = [plain[0].clone(), ("X-Api-Key".to_owned(), "s".to_owned())];
-        let known = equivalent_keys("openai", "http://host/v1", "m", &keyed);
-        for key in [
-            provider_key("openai", "http://host/v1/", "m", &keyed),
-            provider_key("openai", "http://host/v1", "m", &plain),
-        ] {
-            assert!(known.contains(&key));
-        }
-        assert!(!known.contains(&provider_key("openai", "http://other/v1", "m", &plain)));
-    }
 
     #[test]
     fn the_record_is_written_as_2026_2_9_writes_it() {

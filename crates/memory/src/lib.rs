@@ -14,7 +14,7 @@
 //! - `words`, `postings`, `segments`: keywords;
 //! - `codes`, `resident`: vectors;
 //! - `rank`, `search`: from a query to hits;
-//! - `worker`, `text_pass`, `embed_pass`, `watch`: keeping in step with the files.
+//! - `sync`, `shared`, `worker`, `text_pass`, `embed_pass`, `watch`: keeping in step with the files.
 //!
 //! The crate knows nothing of agents, the gateway or configuration files, and never reaches the network.
 
@@ -25,7 +25,6 @@ mod codes;
 mod counters;
 mod db;
 mod embed_pass;
-pub mod embedder;
 mod files;
 mod forget;
 mod get;
@@ -38,7 +37,10 @@ mod search;
 mod segments;
 mod sessions;
 pub mod settings;
+mod shared;
 mod status;
+mod steps;
+mod sync;
 mod text_pass;
 mod watch;
 mod words;
@@ -70,13 +72,13 @@ pub mod fuzzing {
 #[cfg(test)]
 mod tests;
 
-pub use embedder::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 pub use forget::ForgetEntry;
 pub use get::{GetAnswer, GetError, GetRequest};
 pub use memory::{Memory, MemoryError, SearchAnswer, SearchMode, SearchRequest};
+pub use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 pub use search::Hit;
 pub use sessions::{TranscriptFile, TranscriptSource};
 pub use settings::MemorySettings;
 pub use status::{MemoryStatus, SourceStatus};
-pub use worker::{SyncReport, SyncRequest, SyncUntil};
+pub use sync::{SyncReport, SyncRequest, SyncUntil};
 pub use writer::Source;

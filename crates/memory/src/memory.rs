@@ -8,14 +8,16 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::db::StoreError;
-use crate::embedder::{Embedder, EmbedderIdentity};
 use crate::forget::{self, ForgetEntry};
 use crate::get::{self, GetAnswer, GetError, GetRequest, cut};
 use crate::search::{Hit, SearchFound, SearchPlan};
 use crate::sessions::TranscriptSource;
 use crate::settings::MemorySettings;
+use crate::shared::Shared;
 use crate::status::{self, MemoryStatus};
-use crate::worker::{Shared, SyncReport, SyncRequest, Worker};
+use crate::sync::{SyncReport, SyncRequest};
+use crate::worker::Worker;
+use openclaw_embedding::{Embedder, EmbedderIdentity};
 
 /// Longest query that is looked at, in UTF-16 code units.
 const LONGEST_QUERY: usize = 8_000;
@@ -187,9 +189,10 @@ impl Memory {
                 }
             },
         };
-        let has_vector = vector.is_some();
+        let dimensions = vector.as_ref().map(|(vector, _)| vector.len());
         let found = self.find(query, vector, request).await?;
-        if has_vector && !found.used_vectors && found.chunks > 0 {
+        if let Some(dimensions) = dimensions.filter(|_| !found.used_vectors && found.chunks > 0) {
+            self.shared.vectors_doubted(dimensions);
             answer.warning =
                 Some("vectors of this model are still being made; searched by keywords alone".to_owned());
         }

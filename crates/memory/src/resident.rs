@@ -28,6 +28,17 @@ pub(crate) struct Resident {
     vectors: Option<Vectors>,
 }
 
+/// Relation of a [`Resident`] to the state that a transaction sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is of that state.
+    Current,
+    /// It is of an older state, or of another file.
+    Behind,
+    /// Another search has brought it to a newer state.
+    Ahead,
+}
+
 /// Codes of all vectors, in slots.
 #[derive(Debug)]
 struct Vectors {
@@ -41,25 +52,27 @@ struct Vectors {
 }
 
 impl Resident {
-    /// Returns whether it is in the state that `connection` sees, or a newer one.
-    pub(crate) fn is_current(&self, connection: &Connection) -> Result<bool, StoreError> {
+    /// Compares it with the state that `connection` sees.
+    pub(crate) fn standing(&self, connection: &Connection) -> Result<Standing, StoreError> {
         let counters = counters::read(connection)?;
-        Ok(self.of.is_some_and(|(epoch, revision)| epoch == counters.epoch && revision >= counters.revision))
+        Ok(match self.of {
+            Some(of) if of == (counters.epoch, counters.revision) => Standing::Current,
+            Some((epoch, revision)) if epoch >= counters.epoch && revision > counters.revision => {
+                Standing::Ahead
+            }
+            Some(_) | None => Standing::Behind,
+        })
     }
 
-    /// Brings it to the state that `connection` sees. Belongs into the transaction of the search.
+    /// Brings it to the state that `connection` sees, which is a newer one. Belongs into the transaction of the search.
     pub(crate) fn follow(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let counters = counters::read(connection)?;
-        let now = (counters.epoch, counters.revision);
         match self.of {
-            Some(of) if of == now => return Ok(()),
-            // Another search saw a newer state already; documents that this one does not see have no row for it.
-            Some((epoch, revision)) if epoch == now.0 && revision > now.1 => return Ok(()),
-            Some((epoch, revision)) if epoch == now.0 => self.read_changes(connection, revision)?,
-            _ => self.read_all(connection, &counters)?,
+            Some((epoch, revision)) if epoch == counters.epoch => self.read_changes(connection, revision)?,
+            Some(_) | None => self.read_all(connection, &counters)?,
         }
         self.segments = segments::list(connection)?.into_iter().map(|(segment, _)| segment).collect();
-        self.of = Some(now);
+        self.of = Some((counters.epoch, counters.revision));
         Ok(())
     }
 

@@ -7,13 +7,13 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwL
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::db::{self, FileMark, StoreError};
-use crate::embedder::EmbedderIdentity;
 use crate::get::cut;
 use crate::rank::{self, ChunkLines, POOL, Scored, TextCandidate, VectorCandidate, VectorLeg};
-use crate::resident::Resident;
+use crate::resident::{Resident, Standing};
 use crate::segments;
 use crate::settings::{HybridSettings, QuerySettings, Scoring};
 use crate::writer::{Source, now_ms, read_meta};
+use openclaw_embedding::EmbedderIdentity;
 
 /// Longest snippet, in UTF-16 code units.
 const SNIPPET: usize = 700;
@@ -23,6 +23,9 @@ const MOST_READERS: usize = 4;
 
 /// Candidates that are compared with each other for likeness.
 const DIVERSIFIED: usize = 50;
+
+/// Newer states that a search follows before it takes what is in memory for that of another file.
+const MOST_TRIES: usize = 8;
 
 const DAY_MS: f64 = 86_400_000.0;
 
@@ -145,24 +148,39 @@ impl Searcher {
     /// [`StoreError::Missing`] if the index was not built yet.
     pub(crate) fn search(&self, plan: &SearchPlan<'_>) -> Result<SearchFound, StoreError> {
         let Some(mut reader) = self.reader()? else { return Err(StoreError::Missing) };
-        let version = db::data_version(&reader.connection)?;
-        let transaction = reader.connection.unchecked_transaction()?;
-        if !db::table_exists(&transaction, "openclaw_docs")?
-            || !db::table_exists(&transaction, "openclaw_codes")?
-        {
-            return Err(StoreError::Missing);
-        }
-        let revision = crate::counters::read(&transaction)?.revision;
-        let is_foreign = reader.seen.is_some_and(|(before, of)| before != version && of == revision);
-        let found = self.search_in(&transaction, plan)?;
-        drop(transaction);
+        let mut tries = 0;
+        let (version, revision, is_foreign, found) = loop {
+            let version = db::data_version(&reader.connection)?;
+            let transaction = reader.connection.unchecked_transaction()?;
+            if !db::table_exists(&transaction, "openclaw_docs")?
+                || !db::table_exists(&transaction, "openclaw_codes")?
+            {
+                return Err(StoreError::Missing);
+            }
+            let revision = crate::counters::read(&transaction)?.revision;
+            let is_foreign = reader.seen.is_some_and(|(before, of)| before != version && of == revision);
+            // Where another search has seen a newer state meanwhile, this one begins again in that.
+            if let Some(found) = self.search_in(&transaction, plan)? {
+                break (version, revision, is_foreign, found);
+            }
+            tries += 1;
+            if tries > MOST_TRIES {
+                // A copy from before was put into the file.
+                *self.resident.write() = Resident::default();
+            }
+        };
         reader.seen = Some((version, revision));
         self.give_back(reader);
         Ok(SearchFound { is_foreign, ..found })
     }
 
-    fn search_in(&self, connection: &Connection, plan: &SearchPlan<'_>) -> Result<SearchFound, StoreError> {
-        let resident = self.follow(connection)?;
+    /// Searches in the state that `connection` sees, or returns `None` if the part in memory is of a newer one.
+    fn search_in(
+        &self,
+        connection: &Connection,
+        plan: &SearchPlan<'_>,
+    ) -> Result<Option<SearchFound>, StoreError> {
+        let Some(resident) = self.follow(connection)? else { return Ok(None) };
         let meta = read_meta(connection)?;
         let vector =
             plan.vector.filter(|(_, identity)| meta.as_ref().is_some_and(|meta| meta.is_of(identity)));
@@ -224,24 +242,28 @@ impl Searcher {
             .iter()
             .filter_map(|scored| pool.hit(connection, scored).transpose())
             .collect::<Result<_, _>>()?;
-        Ok(SearchFound {
+        Ok(Some(SearchFound {
             hits,
             is_confident: selection.is_confident,
             used_vectors: is_searched,
             chunks,
             is_foreign: false,
-        })
+        }))
     }
 
-    /// Brings the part in memory to what `connection` sees, and holds it for reading.
-    fn follow(&self, connection: &Connection) -> Result<RwLockReadGuard<'_, Resident>, StoreError> {
+    /// Brings the part in memory to what `connection` sees, and holds it for reading. Returns `None` if it is of a newer
+    /// state: documents that have ended since are not in it.
+    fn follow(&self, connection: &Connection) -> Result<Option<RwLockReadGuard<'_, Resident>>, StoreError> {
         let resident = self.resident.upgradable_read();
-        if resident.is_current(connection)? {
-            return Ok(RwLockUpgradableReadGuard::downgrade(resident));
+        match resident.standing(connection)? {
+            Standing::Current => Ok(Some(RwLockUpgradableReadGuard::downgrade(resident))),
+            Standing::Ahead => Ok(None),
+            Standing::Behind => {
+                let mut resident = RwLockUpgradableReadGuard::upgrade(resident);
+                resident.follow(connection)?;
+                Ok(Some(RwLockWriteGuard::downgrade(resident)))
+            }
         }
-        let mut resident = RwLockUpgradableReadGuard::upgrade(resident);
-        resident.follow(connection)?;
-        Ok(RwLockWriteGuard::downgrade(resident))
     }
 
     /// Ranks as OpenClaw 2026.2.9 does, with its keyword query on its table.

@@ -1,4 +1,4 @@
-//! TranscriptSource as a source of memory: what of them is indexed, and when a growing one is indexed again. Where they lie,
+//! Transcripts as a source of memory: what of them is indexed, and when a growing one is indexed again. Where they lie,
 //! and what is a secret in them, is handed in.
 
 use std::collections::HashMap;
@@ -47,6 +47,13 @@ pub(crate) struct RenderedTranscript {
     lines: Vec<u32>,
 }
 
+/// Beginning of the message with which a cron job begins a conversation.
+const CRON: &str = "[cron:";
+
+/// Answers of the model that say nothing to anybody: of a heartbeat without news, and where no reply is wanted.
+const HEARTBEAT_ACKNOWLEDGED: &str = "HEARTBEAT_OK";
+const SILENT: &str = "NO_REPLY";
+
 #[derive(Deserialize)]
 struct TranscriptLine {
     #[serde(rename = "type")]
@@ -58,6 +65,12 @@ struct TranscriptLine {
 struct SaidMessage {
     role: String,
     content: SaidContent,
+    provenance: Option<SaidBy>,
+}
+
+#[derive(Deserialize)]
+struct SaidBy {
+    kind: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,25 +80,30 @@ enum SaidContent {
     Blocks(Vec<serde_json::Value>),
 }
 
-/// Returns what of a transcript is indexed: what people and the model said, without thoughts, tools and commands.
-pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTranscript {
-    let mut rendered = RenderedTranscript::default();
-    for (index, line) in jsonl.split('\n').enumerate() {
-        let Ok(TranscriptLine { kind, message: Some(message) }) =
-            serde_json::from_str::<TranscriptLine>(line)
-        else {
-            continue;
-        };
-        let speaker = match message.role.as_str() {
-            "user" => "User",
-            "assistant" => "Assistant",
-            _ => continue,
-        };
-        if kind != "message" {
-            continue;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    User,
+    Assistant,
+}
+
+impl SaidMessage {
+    /// Returns who says it, or `None` if neither a person nor the model does: results of tools, and what the gateway asks.
+    fn speaker(&self) -> Option<Speaker> {
+        let is_internal = self
+            .provenance
+            .as_ref()
+            .is_some_and(|provenance| provenance.kind.as_deref() == Some("internal_system"));
+        match self.role.as_str() {
+            "user" if !is_internal => Some(Speaker::User),
+            "assistant" => Some(Speaker::Assistant),
+            _ => None,
         }
-        let text = match message.content {
-            SaidContent::Text(text) => one_line(&redact(&text)),
+    }
+
+    /// Returns the text in one line.
+    fn text(&self, redact: impl Fn(&str) -> String) -> String {
+        match &self.content {
+            SaidContent::Text(text) => one_line(&redact(text)),
             SaidContent::Blocks(blocks) => {
                 let texts =
                     blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
@@ -96,23 +114,71 @@ pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTr
                     .collect::<Vec<_>>()
                     .join(" ")
             }
+        }
+    }
+}
+
+/// Returns what of a transcript is indexed: what people and the model said, without thoughts, tools and commands, and
+/// without what the gateway asked the model by itself: cron jobs, heartbeats that had no news, the flush before a
+/// compaction.
+pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTranscript {
+    let mut rendered = RenderedTranscript::default();
+    let mut last = None;
+    for (index, line) in jsonl.split('\n').enumerate() {
+        let Ok(TranscriptLine { kind, message: Some(message) }) =
+            serde_json::from_str::<TranscriptLine>(line)
+        else {
+            continue;
         };
+        let Some(speaker) = message.speaker().filter(|_| kind == "message") else { continue };
+        let text = message.text(&redact);
         let is_command = text.starts_with('/') && !text.contains(' ');
-        if text.is_empty() || is_command {
+        if text.is_empty() || is_command || (speaker == Speaker::Assistant && text == SILENT) {
             continue;
         }
-        if !rendered.lines.is_empty() {
-            rendered.text.push('\n');
+        if speaker == Speaker::Assistant && is_acknowledgement(&text) {
+            if last == Some(Speaker::User) {
+                rendered.remove_last();
+            }
+            last = None;
+            continue;
         }
-        rendered.text.push_str(speaker);
-        rendered.text.push_str(": ");
-        rendered.text.push_str(&text);
-        rendered.lines.push(u32::try_from(index + 1).unwrap_or(u32::MAX));
+        if rendered.lines.is_empty() && speaker == Speaker::User && text.starts_with(CRON) {
+            return RenderedTranscript::default();
+        }
+        rendered.push(speaker, &text, u32::try_from(index + 1).unwrap_or(u32::MAX));
+        last = Some(speaker);
     }
     rendered
 }
 
+/// Returns whether an answer is that of a heartbeat without news, in whatever markup.
+fn is_acknowledgement(text: &str) -> bool {
+    text.match_indices(HEARTBEAT_ACKNOWLEDGED).next().is_some_and(|(at, _)| {
+        let (before, after) = text.split_at(at);
+        let after = after.get(HEARTBEAT_ACKNOWLEDGED.len()..).unwrap_or_default();
+        [before, after].iter().all(|rest| rest.len() <= 4 && !rest.contains(char::is_whitespace))
+    })
+}
+
 impl RenderedTranscript {
+    fn push(&mut self, speaker: Speaker, text: &str, line: u32) {
+        if !self.lines.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(match speaker {
+            Speaker::User => "User: ",
+            Speaker::Assistant => "Assistant: ",
+        });
+        self.text.push_str(text);
+        self.lines.push(line);
+    }
+
+    fn remove_last(&mut self) {
+        self.text.truncate(self.text.rfind('\n').unwrap_or_default());
+        self.lines.pop();
+    }
+
     /// Gives chunks of the text the lines of the file.
     pub(crate) fn with_file_lines(&self, mut chunks: Vec<Chunk>) -> Vec<Chunk> {
         let line =
@@ -213,6 +279,33 @@ mod tests {
         let rendered = render(jsonl, |text| text.replace("sk-secret", "***"));
         assert_eq!(rendered.text, "User: my key is ***, keep it");
         assert_eq!(rendered.lines, [2]);
+    }
+
+    #[test]
+    fn what_the_gateway_asks_by_itself_is_left_out() {
+        let said = |role: &str, text: &str| {
+            serde_json::json!({"type": "message", "message": {"role": role, "content": text}}).to_string()
+        };
+        let lines = [
+            said("user", "where is the telescope?"),
+            said("assistant", "In the garage."),
+            said("user", "Read HEARTBEAT.md if it exists."),
+            said("assistant", "**HEARTBEAT_OK**"),
+            said("user", "Read HEARTBEAT.md if it exists."),
+            said("assistant", "The door is open."),
+            r#"{"type":"message","message":{"role":"user","content":"save what matters","provenance":{"kind":"internal_system"}}}"#.to_owned(),
+            said("assistant", "NO_REPLY"),
+            said("user", "what does HEARTBEAT_OK mean?"),
+        ];
+        let rendered = render(&lines.join("\n"), str::to_owned);
+        assert_eq!(
+            rendered.text,
+            "User: where is the telescope?\nAssistant: In the garage.\nUser: Read HEARTBEAT.md if it exists.\n\
+            Assistant: The door is open.\nUser: what does HEARTBEAT_OK mean?"
+        );
+        assert_eq!(rendered.lines, [1, 2, 5, 6, 9]);
+        let job = [said("user", "[cron:5f2c Daily report] pay"), said("assistant", "Paid.")];
+        assert_eq!(render(&job.join("\n"), str::to_owned), RenderedTranscript::default());
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub struct MemorySettings {
     pub store: PathBuf,
     /// Further files and directories, as configured: relative ones are below the workspace.
     pub extra_paths: Vec<String>,
-    /// True if transcripts are indexed too.
+    /// True if memory files are indexed.
+    pub memory_files: bool,
+    /// True if transcripts are indexed.
     pub sessions: bool,
     /// Sizes of chunks.
     pub chunking: Chunking,
@@ -36,6 +38,7 @@ impl MemorySettings {
             workspace: workspace.to_owned(),
             store: store.to_owned(),
             extra_paths: Vec::new(),
+            memory_files: true,
             sessions: false,
             chunking: Chunking::default(),
             sync: SyncSettings::default(),

@@ -6,10 +6,11 @@ use rusqlite::Connection;
 
 use crate::cache;
 use crate::db::{StoreError, table_exists};
-use crate::embedder::EmbedderIdentity;
-use crate::files::FileStat;
-use crate::worker::{Shared, SyncReport};
-use crate::writer::{MOST_SHARED, Source, read_meta};
+use crate::files::{FileStat, Scan};
+use crate::shared::Shared;
+use crate::sync::SyncReport;
+use crate::writer::{Source, is_shared, read_meta};
+use openclaw_embedding::EmbedderIdentity;
 
 /// State of one index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,7 +60,8 @@ pub struct SourceStatus {
 
 /// Reads the state. Blocks; writes nothing.
 pub(crate) fn read(shared: &Shared) -> Result<MemoryStatus, StoreError> {
-    let scan = shared.roots.scan();
+    let has_files = shared.settings.memory_files;
+    let scan = if has_files { shared.roots.scan() } else { Scan::default() };
     let listed = shared
         .transcripts
         .as_ref()
@@ -79,8 +81,9 @@ pub(crate) fn read(shared: &Shared) -> Result<MemoryStatus, StoreError> {
         Err(StoreError::Missing) => MemoryStatus { dirty: !wanted.is_empty(), ..MemoryStatus::default() },
         Err(error) => return Err(error),
     };
-    let memory_files = scan.unreadable.is_empty().then_some(scan.files.len());
-    status.count_all(Source::Memory, memory_files);
+    if has_files {
+        status.count_all(Source::Memory, scan.unreadable.is_empty().then_some(scan.files.len()));
+    }
     if let Some(listed) = listed {
         status.count_all(Source::Sessions, listed.map(|listed| listed.len()));
     }
@@ -131,6 +134,7 @@ fn read_index(
     }
     let meta = read_meta(connection)?;
     let chunks: usize = sources.iter().map(|source| source.chunks).sum();
+    let vectors = if has_ours { count("SELECT count(*) FROM openclaw_vectors")? } else { 0 };
     Ok(MemoryStatus {
         files: sources.iter().map(|source| source.files).sum(),
         chunks,
@@ -142,14 +146,14 @@ fn read_index(
             meta.as_ref().and_then(|meta| meta.vector_dims)
         },
         made_with: meta.map(|meta| (meta.provider, meta.model)),
-        vectors: if has_ours { count("SELECT count(*) FROM openclaw_vectors")? } else { 0 },
+        vectors,
         pending: if has_ours { count("SELECT count(*) FROM openclaw_pending")? } else { 0 },
         cache_entries: if has_ours {
             cache::count(connection)?
         } else {
             count("SELECT count(*) FROM embedding_cache")?
         },
-        is_shared: i64::try_from(chunks).is_ok_and(|chunks| chunks < MOST_SHARED),
+        is_shared: is_shared(connection, i64::try_from(chunks).unwrap_or(i64::MAX), vectors > 0)?,
         ..MemoryStatus::default()
     })
 }

@@ -1,7 +1,9 @@
 //! Helpers of tests in several modules, and tests of memory as a whole.
 
+mod bad_input;
 mod embedding;
 mod index_file;
+pub(crate) mod kills;
 mod known_bad;
 mod recorded;
 mod syncing;
@@ -41,6 +43,8 @@ struct FakeEmbedder {
     /// Texts of documents.
     texts: AtomicUsize,
     behaviour: Mutex<Behaviour>,
+    /// Wakes when documents arrive.
+    arrived: tokio::sync::Notify,
 }
 
 /// Behaviour of a [`FakeEmbedder`].
@@ -58,6 +62,10 @@ enum Behaviour {
     NotNumbers,
     /// With vectors of this length.
     Dimensions(usize),
+    /// With vectors of this length the next time, then by the recorded rule.
+    OnceOfDimensions(usize),
+    /// With vectors without a direction.
+    Zeros,
     /// Refuses requests with more texts than this.
     AtMost(usize),
     /// Never.
@@ -72,12 +80,7 @@ impl FakeEmbedder {
     fn named(model: &str) -> Arc<Self> {
         let headers = [("Content-Type".to_owned(), "application/json".to_owned())];
         let url = "http://127.0.0.1:28411/v1/";
-        let identity = EmbedderIdentity {
-            provider: "openai".into(),
-            model: model.into(),
-            provider_key: crate::identity::provider_key("openai", url, model, &headers),
-            equivalent_keys: crate::identity::equivalent_keys("openai", url, model, &headers),
-        };
+        let identity = EmbedderIdentity::remote("openai", model, &[url.to_owned()], &headers);
         let limits =
             BatchLimits { query_timeout: std::time::Duration::from_millis(300), ..BatchLimits::UNKNOWN };
         let (requests, texts) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -88,12 +91,19 @@ impl FakeEmbedder {
             requests,
             texts,
             behaviour: Mutex::new(Behaviour::Recorded),
+            arrived: tokio::sync::Notify::new(),
         })
     }
 
     fn behave(&self, behaviour: Behaviour) {
         *self.behaviour.lock() = behaviour;
         self.cooldown.succeeded();
+    }
+
+    /// Waits for the next request of documents, also one that came before nobody waited.
+    async fn asked(&self) {
+        let arrived = tokio::time::timeout(std::time::Duration::from_secs(60), self.arrived.notified());
+        arrived.await.expect("documents arrive");
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -114,6 +124,11 @@ impl FakeEmbedder {
             }
             Behaviour::OneLess => drop(vectors.pop()),
             Behaviour::NotNumbers => vectors.iter_mut().flatten().for_each(|value| *value = f32::NAN),
+            Behaviour::Zeros => vectors.iter_mut().flatten().for_each(|value| *value = 0.0),
+            Behaviour::OnceOfDimensions(dimensions) => {
+                *self.behaviour.lock() = Behaviour::Recorded;
+                vectors.iter_mut().for_each(|vector| vector.resize(dimensions, 1.0));
+            }
             Behaviour::Dimensions(dimensions) => {
                 vectors.iter_mut().for_each(|vector| vector.resize(dimensions, 1.0))
             }
@@ -175,6 +190,7 @@ impl Embedder for FakeEmbedder {
 
     fn embed_batch<'a>(&'a self, texts: &'a [String]) -> EmbedFuture<'a, Vec<Vec<f32>>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
+        self.arrived.notify_one();
         self.texts.fetch_add(texts.len(), Ordering::Relaxed);
         Box::pin(self.answer(texts))
     }

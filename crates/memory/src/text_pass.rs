@@ -4,18 +4,23 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
 use crate::chunk::{CHUNKER_VERSION, Chunk, chunks, sha256_hex};
 use crate::counters;
 use crate::db::StoreError;
-use crate::embedder::EmbedderIdentity;
+use crate::embed_pass::{MOST_UNASKED, text_bytes};
 use crate::files::{FileStat, Roots, Scan};
 use crate::identity::IndexMeta;
 use crate::sessions::{RenderedTranscript, TranscriptSource, render};
 use crate::settings::MemorySettings;
-use crate::writer::{IndexWriter, IndexedFile, Rewrite, Source, read_meta, reconcile};
+use crate::steps::{Step, reached};
+use crate::writer::{
+    IndexWriter, IndexedFile, Rewrite, Rewriting, Source, needs_sharing, read_meta, reconcile,
+};
+use openclaw_embedding::EmbedderIdentity;
 
 /// Files of one transaction at most. Each transaction writes a segment of keywords, so that few are better than many.
 const BATCH_FILES: usize = 2_048;
@@ -23,10 +28,10 @@ const BATCH_FILES: usize = 2_048;
 /// Chunks of one transaction, about; a file is never parted.
 const BATCH_CHUNKS: usize = 4_096;
 
-/// Bytes of text above which another model is not used until somebody asks for it: it would cost money.
-const MOST_UNASKED: i64 = 20 * 1024 * 1024;
+/// Time of one transaction, about: others wait for five seconds to write.
+const BATCH_TIME: Duration = Duration::from_secs(1);
 
-/// TranscriptSource that are looked at.
+/// Transcripts that are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionScope {
     /// All whose size or time has changed.
@@ -61,7 +66,7 @@ pub(crate) struct PassOutcome {
     pub(crate) issues: Vec<String>,
     /// Directories to watch.
     pub(crate) directories: Vec<PathBuf>,
-    /// TranscriptSource that were indexed, with their sizes.
+    /// Transcripts that were indexed, with their sizes.
     pub(crate) transcripts: Vec<(String, u64)>,
     /// Reason for which everything was indexed anew.
     pub(crate) reindexed: Option<&'static str>,
@@ -76,6 +81,8 @@ struct PassPlan {
     meta: IndexMeta,
     /// Reason to write everything anew, and how.
     anew: Option<(&'static str, Rewrite)>,
+    /// True if a pass before has begun with that and did not come to the end.
+    is_begun: bool,
     is_new: bool,
     needs_force: bool,
 }
@@ -87,11 +94,15 @@ pub(crate) fn run(connection: &Connection, request: &PassRequest<'_>) -> Result<
     if !request.is_untouched {
         reconcile(connection, existing.as_ref().is_some_and(wants))?;
     }
-    let plan = plan(connection, existing, request)?;
+    let plan = go_on(connection, plan(connection, existing, request)?, request)?;
     let mut outcome = PassOutcome { needs_force: plan.needs_force, ..PassOutcome::default() };
     outcome.reindexed = plan.anew.map(|(reason, _)| reason);
-    let scan = request.roots.scan();
-    let known = Known::read(connection)?;
+    let scan = if request.settings.memory_files { request.roots.scan() } else { Scan::default() };
+    reached(Step::Scanned);
+    let mut known = Known::read(connection)?;
+    if plan.anew.is_some() && !plan.is_begun {
+        known.files.values_mut().for_each(|known| known.stat = None);
+    }
     let listed = list_transcripts(request, &mut outcome);
     let mut pass = Pass {
         connection,
@@ -102,6 +113,7 @@ pub(crate) fn run(connection: &Connection, request: &PassRequest<'_>) -> Result<
         batch: None,
         files: 0,
         chunks: 0,
+        begun: Instant::now(),
     };
     pass.begin_all()?;
     pass.memory_files(&scan, &mut outcome)?;
@@ -127,20 +139,21 @@ fn plan(
     request: &PassRequest<'_>,
 ) -> Result<PassPlan, StoreError> {
     let chunking = request.settings.chunking;
-    let same = |meta: IndexMeta, anew| PassPlan { meta, anew, is_new: false, needs_force: false };
+    let same =
+        |meta: IndexMeta, anew| PassPlan { meta, anew, is_begun: false, is_new: false, needs_force: false };
     let Some(existing) = existing else {
         let meta = IndexMeta::new(request.embedder, chunking);
         let is_empty = counters::Stamp::actual(connection)?.chunks == 0;
         let anew = (!is_empty).then_some(("the index says not what it was made with", Rewrite::NewIdentity));
-        return Ok(PassPlan { meta, anew, is_new: true, needs_force: false });
+        return Ok(PassPlan { is_new: true, ..same(meta, anew) });
     };
     if let Some(embedder) = request.embedder.filter(|embedder| !existing.is_of(embedder)) {
-        let bytes: f64 = connection.query_row("SELECT total(size) FROM files", [], |row| row.get(0))?;
-        if bytes as i64 > MOST_UNASKED && !request.force && existing.provider != "none" {
+        let bytes = text_bytes(connection)?;
+        if bytes > MOST_UNASKED && !request.force && existing.provider != "none" {
             return Ok(PassPlan { needs_force: true, ..same(existing, None) });
         }
         if existing.provider != "none" {
-            let tokens = bytes as i64 / 4;
+            let tokens = bytes / 4;
             tracing::warn!(
                 from = existing.model,
                 to = embedder.model,
@@ -149,12 +162,8 @@ fn plan(
             );
         }
         let meta = IndexMeta::new(Some(embedder), chunking);
-        return Ok(PassPlan {
-            meta,
-            anew: Some(("another embedding model", Rewrite::NewIdentity)),
-            is_new: true,
-            needs_force: false,
-        });
+        let anew = Some(("another embedding model", Rewrite::NewIdentity));
+        return Ok(PassPlan { is_new: true, ..same(meta, anew) });
     }
     let resized = IndexMeta {
         chunk_tokens: chunking.resolved().tokens,
@@ -171,6 +180,21 @@ fn plan(
         same(existing, Some(("asked for", Rewrite::All)))
     } else {
         same(existing, None)
+    })
+}
+
+/// Goes on with what a pass before has begun to write anew, if that still is what is wanted.
+fn go_on(connection: &Connection, plan: PassPlan, request: &PassRequest<'_>) -> Result<PassPlan, StoreError> {
+    let Some(begun) = Rewriting::read(connection)? else { return Ok(plan) };
+    Ok(if !begun.is_to(&plan.meta) {
+        // The index is neither what it was nor what it was to become.
+        let reason = plan.anew.map_or("other settings during a reindex", |(reason, _)| reason);
+        PassPlan { anew: Some((reason, Rewrite::NewIdentity)), is_new: true, ..plan }
+    } else if request.force {
+        PassPlan { anew: Some(("asked for", begun.rewrite)), ..plan }
+    } else {
+        let reason = plan.anew.map_or("a reindex was interrupted", |(reason, _)| reason);
+        PassPlan { anew: Some((reason, begun.rewrite)), is_begun: true, ..plan }
     })
 }
 
@@ -232,9 +256,10 @@ struct Pass<'a> {
     wants_vectors: bool,
     known: &'a Known,
     batch: Option<IndexWriter<'a>>,
-    /// Files and chunks of the batch.
+    /// Files and chunks of the batch, and since when others can't write because of it.
     files: usize,
     chunks: usize,
+    begun: Instant,
 }
 
 impl<'a> Pass<'a> {
@@ -242,41 +267,39 @@ impl<'a> Pass<'a> {
         let writer = match self.batch.take() {
             Some(writer) => writer,
             None => {
-                (self.files, self.chunks) = (0, 0);
-                let meta = read_meta(self.connection)?.unwrap_or_else(|| self.plan.meta.clone());
-                IndexWriter::begin(self.connection, &meta, self.wants_vectors)?
+                (self.files, self.chunks, self.begun) = (0, 0, Instant::now());
+                IndexWriter::begin(self.connection, &self.plan.meta, self.wants_vectors)?
             }
         };
         Ok(self.batch.insert(writer))
     }
 
-    /// Begins the one transaction in which everything is written anew, or records what a new index is made with.
+    /// Begins to write everything anew, or records what a new index is made with.
     fn begin_all(&mut self) -> Result<(), StoreError> {
-        let (is_new, anew, meta) = (self.plan.is_new, self.plan.anew, self.plan.meta.clone());
-        if !is_new && anew.is_none() {
-            return Ok(());
-        }
-        let writer = self.writer()?;
-        if matches!(anew, Some((_, Rewrite::NewIdentity))) {
-            writer.clear_vectors()?;
-        }
-        if is_new {
-            writer.set_meta(&meta)?;
+        let (is_new, is_begun, meta) = (self.plan.is_new, self.plan.is_begun, self.plan.meta.clone());
+        match self.plan.anew {
+            Some((_, rewrite)) if !is_begun => {
+                self.writer()?.begin_rewriting(&Rewriting { meta, rewrite })?;
+            }
+            None if is_new => self.writer()?.set_meta(&meta)?,
+            Some(_) | None => {}
         }
         Ok(())
     }
 
-    /// Ends the transaction if it is large enough; never while everything is written anew.
+    /// Returns whether a file is to be written although it may be as it was.
+    fn is_due(&self, path: &str) -> bool {
+        self.plan.anew.is_some() && self.known.files.get(path).is_none_or(|known| known.stat.is_none())
+    }
+
+    /// Ends the transaction if it is large enough.
     fn end_batch(&mut self, outcome: &mut PassOutcome) -> Result<(), StoreError> {
         if self.request.stop.load(Ordering::Relaxed) {
             outcome.was_stopped = true;
             return Ok(());
         }
         let is_full = self.files >= BATCH_FILES || self.chunks >= BATCH_CHUNKS;
-        if is_full && self.plan.anew.is_none() {
-            self.commit()?;
-        }
-        Ok(())
+        if is_full || self.begun.elapsed() >= BATCH_TIME { self.commit() } else { Ok(()) }
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
@@ -284,10 +307,9 @@ impl<'a> Pass<'a> {
     }
 
     fn finish(&mut self, outcome: &PassOutcome) -> Result<(), StoreError> {
-        if outcome.was_stopped && self.plan.anew.is_some() {
-            // Dropping the writer leaves the index as it was.
-            self.batch = None;
-            return Ok(());
+        if !outcome.was_stopped && self.plan.anew.is_some() {
+            let meta = self.plan.meta.clone();
+            self.writer()?.end_rewriting(&meta)?;
         }
         self.commit()
     }
@@ -299,9 +321,7 @@ impl<'a> Pass<'a> {
                 return Ok(());
             }
             let known = self.known.files.get(&file.path);
-            if self.plan.anew.is_none()
-                && known.is_some_and(|known| known.stat == Some(file.stat) && known.source == Source::Memory)
-            {
+            if known.is_some_and(|known| known.stat == Some(file.stat) && known.source == Source::Memory) {
                 outcome.unchanged += 1;
                 continue;
             }
@@ -332,8 +352,8 @@ impl<'a> Pass<'a> {
         outcome: &mut PassOutcome,
     ) -> Result<(), StoreError> {
         let known = self.known.files.get(path);
-        if self.plan.anew.is_none() && known.is_some_and(|known| known.hash == hash && known.source == source)
-        {
+        let is_due = self.is_due(path);
+        if !is_due && known.is_some_and(|known| known.hash == hash && known.source == source) {
             outcome.unchanged += 1;
             if known.and_then(|known| known.stat) != Some(stat) {
                 self.writer()?.touch_file(path, &stat)?;
@@ -341,7 +361,7 @@ impl<'a> Pass<'a> {
             }
             return self.end_batch(outcome);
         }
-        let rewrite = self.plan.anew.map_or(Rewrite::Changed, |(_, rewrite)| rewrite);
+        let rewrite = self.plan.anew.filter(|_| is_due).map_or(Rewrite::Changed, |(_, rewrite)| rewrite);
         let chunks = made();
         let written = chunks.len();
         self.writer()?.put_file(&IndexedFile { path, source, hash, stat, chunks }, rewrite)?;
@@ -369,7 +389,7 @@ impl<'a> Pass<'a> {
                 SessionScope::All => true,
                 SessionScope::Only(names) => names.contains(&file.name),
             };
-            if self.plan.anew.is_none() && (is_known || !is_looked_at) {
+            if !self.is_due(&path) && (is_known || !is_looked_at) {
                 outcome.unchanged += 1;
                 continue;
             }
@@ -440,12 +460,18 @@ fn want_vectors(connection: &Connection, are_wanted: bool) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Merges segments and removes remembered vectors above their number, in transactions of their own.
+/// Merges segments, shows the other program vectors that it would not find, and removes remembered vectors above their
+/// number, in transactions of their own.
 fn tidy(connection: &Connection, meta: &IndexMeta, request: &PassRequest<'_>) -> Result<(), StoreError> {
     let is_stopped = || request.stop.load(Ordering::Relaxed);
     while !is_stopped() && crate::segments::to_merge(&crate::segments::list(connection)?).is_some() {
         let mut writer = IndexWriter::begin(connection, meta, false)?;
         writer.merge_segments()?;
+        writer.commit()?;
+    }
+    if !is_stopped() && needs_sharing(connection)? {
+        let mut writer = IndexWriter::begin(connection, meta, false)?;
+        writer.share_vectors()?;
         writer.commit()?;
     }
     while !is_stopped() && crate::cache::count(connection)? > request.settings.cache.max_entries {

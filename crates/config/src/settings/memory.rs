@@ -335,6 +335,8 @@ pub struct ResolvedMemory {
     pub store: PathBuf,
     /// Further files and directories, as configured.
     pub extra_paths: Vec<String>,
+    /// True if memory files are indexed.
+    pub memory_files: bool,
     /// True if transcripts are indexed.
     pub sessions: bool,
     /// Configured provider of embeddings.
@@ -429,6 +431,9 @@ impl Config {
             own.experimental.session_memory.or(shared.experimental.session_memory).unwrap_or(false);
         let sessions =
             may_index_sessions && sources.is_some_and(|sources| sources.contains(&MemorySource::Sessions));
+        // Where nothing would be left, files are what is indexed.
+        let memory_files =
+            !sessions || sources.is_some_and(|sources| sources.contains(&MemorySource::Memory));
         let tokens = count(own.chunking.tokens.or(shared.chunking.tokens), 400).max(1);
         let sync = (&own.sync, &shared.sync);
         let hybrid = (&own.query.hybrid, &shared.query.hybrid);
@@ -437,6 +442,7 @@ impl Config {
             workspace: self.agent(id).workspace,
             store: self.memory_store(id, own.store.path.as_ref().or(shared.store.path.as_ref())),
             extra_paths: extra_paths(shared, own),
+            memory_files,
             sessions,
             provider: own.provider.or(shared.provider),
             model: text(own.model.as_ref().or(shared.model.as_ref())).unwrap_or_default(),
@@ -540,6 +546,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_indexed_follows_from_the_sources() {
+        let rows = [
+            (r#"{}"#, (true, false)),
+            (r#"{sources: ["sessions"]}"#, (true, false)),
+            (r#"{sources: ["sessions"], experimental: {sessionMemory: true}}"#, (false, true)),
+            (r#"{sources: [], experimental: {sessionMemory: true}}"#, (true, false)),
+        ];
+        for (search, expect) in rows {
+            let config = config(&format!("{{agents: {{defaults: {{memorySearch: {search}}}}}}}"));
+            let found = config.memory_search(&main());
+            assert_eq!((found.memory_files, found.sessions), expect, "{search}");
+        }
+    }
+
+    #[test]
     fn an_agents_values_stand_above_the_shared_ones_leaf_by_leaf() {
         let config = config(
             r#"{agents: {
@@ -567,9 +588,9 @@ mod tests {
             (found.base_url.as_deref(), found.api_key.is_some(), found.headers.len()),
             (Some("B"), true, 1)
         );
-        assert!(!found.sessions);
+        assert!(!found.sessions && found.memory_files);
         let work = config.memory_search(&AgentId::normalize("work"));
-        assert!(work.sessions);
+        assert!(work.sessions && work.memory_files);
         assert_eq!(work.store, PathBuf::from("/home/u/.openclaw/memory/work.sqlite"));
         assert_eq!(config.agent_with_same_memory(&main()), None);
     }

@@ -1,6 +1,150 @@
 //! The index file in the hands of another program, and when it is damaged.
 
 use super::*;
+use crate::identity::IndexMeta;
+use crate::writer::{IndexWriter, IndexedFile, Rewrite, Rewriting};
+
+/// Opens the file as OpenClaw 2026.2.9 does where sqlite-vec can be loaded.
+fn open_as_2026_2_9(path: &Path) -> rusqlite::Connection {
+    let db = open_file(path);
+    openclaw_vec0::register(&db).unwrap();
+    db
+}
+
+/// Checks that OpenClaw 2026.2.9 finds the vector of each chunk, and no other.
+#[track_caller]
+fn check_shared(place: &Place, dimensions: usize) {
+    let db = open_as_2026_2_9(&place.store());
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let chunks = number("SELECT count(*) FROM chunks");
+    assert_eq!(number("SELECT count(*) FROM chunks_vec"), chunks);
+    let sql = "SELECT count(*) FROM chunks_vec v JOIN chunks c ON c.id = v.id
+        WHERE vec_distance_cosine(v.embedding, c.embedding) < 1e-6";
+    assert_eq!(number(sql), chunks);
+    let meta = crate::writer::read_meta(&db).unwrap().unwrap();
+    assert_eq!(meta.vector_dims, Some(dimensions));
+}
+
+#[tokio::test]
+async fn the_other_program_finds_all_vectors_whatever_changes() {
+    let (place, embedder) = indexed().await;
+    check_shared(&place, 64);
+    let memory = place.open(Some(embedder.clone()));
+    place.write("memory/new.md", "a walrus");
+    std::fs::remove_file(place.workspace().join("notes/team.md")).unwrap();
+    sync(&memory).await;
+    check_shared(&place, 64);
+    force(&memory).await;
+    check_shared(&place, 64);
+    embedder.behave(Behaviour::Dimensions(32));
+    place.write("memory/new.md", "a narwhal");
+    sync(&memory).await;
+    check_shared(&place, 32);
+    memory.set_embedder(Some(FakeEmbedder::named("other-model")));
+    sync(&memory).await;
+    check_shared(&place, 64);
+    assert!(memory.status().await.unwrap().is_shared);
+}
+
+#[tokio::test]
+async fn an_index_without_the_other_programs_table_gets_it_and_asks_nobody() {
+    let (place, embedder) = indexed().await;
+    let asked = embedder.counts();
+    open_as_2026_2_9(&place.store())
+        .execute_batch("DROP TABLE chunks_vec; UPDATE chunks SET embedding = '[]'")
+        .unwrap();
+    let memory = place.open(Some(embedder.clone()));
+    assert!(!memory.status().await.unwrap().is_shared);
+    let report = sync(&memory).await;
+    assert_eq!((report.indexed, report.reindexed), (0, None));
+    check_shared(&place, 64);
+    assert_eq!(embedder.counts(), asked);
+}
+
+#[tokio::test]
+async fn a_reindex_that_was_interrupted_goes_on() {
+    for rewrite in [Rewrite::All, Rewrite::NewIdentity] {
+        let (place, embedder) = indexed().await;
+        let asked = embedder.counts();
+        {
+            let db = crate::db::open_for_writing(&place.store()).unwrap();
+            let meta = IndexMeta::new(Some(embedder.identity()), crate::chunk::Chunking::default());
+            let mut writer = IndexWriter::begin(&db, &meta, true).unwrap();
+            writer.begin_rewriting(&Rewriting { meta, rewrite }).unwrap();
+            let stat = crate::files::FileStat { size: 1, modified: 1, inode: 1, device: 1 };
+            let text = std::fs::read_to_string(place.workspace().join("MEMORY.md")).unwrap();
+            let file = IndexedFile {
+                path: "MEMORY.md",
+                source: crate::Source::Memory,
+                hash: crate::chunk::sha256_hex(text.as_bytes()),
+                stat,
+                chunks: crate::chunk::chunks(&text, crate::chunk::Chunking::default()),
+            };
+            writer.put_file(&file, rewrite).unwrap();
+            writer.commit().unwrap();
+        }
+        let memory = place.open(Some(embedder.clone()));
+        assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
+        let report = sync(&memory).await;
+        // The first search has begun to look at the files already.
+        assert_eq!(
+            (report.pending, report.error.clone(), memory.status().await.unwrap().chunks),
+            (0, None, 13),
+            "{rewrite:?}"
+        );
+        assert_eq!(embedder.counts(), asked, "{rewrite:?}: nothing is embedded again");
+        check_shared(&place, 64);
+        assert_eq!(sync(&memory).await.reindexed, None);
+        assert_eq!(Rewriting::read(&open_file(&place.store())).unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_reindex_for_settings_that_are_no_more_is_begun_anew() {
+    let (place, embedder) = indexed().await;
+    {
+        let db = crate::db::open_for_writing(&place.store()).unwrap();
+        let other = FakeEmbedder::named("other-model");
+        let meta = IndexMeta::new(Some(other.identity()), crate::chunk::Chunking::default());
+        let mut writer = IndexWriter::begin(&db, &meta, true).unwrap();
+        writer.begin_rewriting(&Rewriting { meta, rewrite: Rewrite::NewIdentity }).unwrap();
+        writer.commit().unwrap();
+        assert_eq!(crate::writer::read_meta(&db).unwrap().unwrap().model, "fake-embed-64");
+    }
+    let asked = embedder.counts();
+    let memory = place.open(Some(embedder.clone()));
+    let report = sync(&memory).await;
+    assert_eq!((report.indexed, report.reindexed), (6, Some("other settings during a reindex")));
+    assert_eq!(embedder.counts(), asked);
+    check_shared(&place, 64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reindex_lets_others_write() {
+    let place = Place::empty();
+    for number in 0..6_000 {
+        place.write(&format!("memory/{}/{number}.md", number % 50), &format!("note {number} of words"));
+    }
+    let memory = place.open(None);
+    sync(&memory).await;
+    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let writing = {
+        let (store, done) = (place.store(), Arc::clone(&done));
+        std::thread::spawn(move || {
+            let db = open_file(&store);
+            db.busy_timeout(std::time::Duration::ZERO).unwrap();
+            let mut written = 0;
+            while !done.load(Ordering::Relaxed) {
+                written += usize::from(db.execute("DELETE FROM meta WHERE key = 'nothing'", []).is_ok());
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+            written
+        })
+    };
+    assert_eq!(force(&memory).await.indexed, 6_000);
+    done.store(true, Ordering::Relaxed);
+    assert!(writing.join().unwrap() > 0);
+}
 
 async fn indexed() -> (Place, Arc<FakeEmbedder>) {
     let place = Place::corpus();
@@ -179,21 +323,21 @@ async fn above_the_limit_vectors_are_kept_in_our_form_alone() {
     let dir = tempfile::tempdir().unwrap();
     let connection = crate::db::open_for_writing(&dir.path().join("m.sqlite")).unwrap();
     let embedder = FakeEmbedder::new();
-    let meta = crate::identity::IndexMeta::new(Some(embedder.identity()), crate::chunk::Chunking::default());
+    let meta = IndexMeta::new(Some(embedder.identity()), crate::chunk::Chunking::default());
     crate::writer::reconcile(&connection, true).unwrap();
-    let mut writer = crate::writer::IndexWriter::begin(&connection, &meta, true).unwrap();
+    let mut writer = IndexWriter::begin(&connection, &meta, true).unwrap();
     writer.set_meta(&meta).unwrap();
     let chunks = (0..u32::try_from(crate::writer::MOST_SHARED).unwrap() + 5)
         .map(|line| crate::chunk::Chunk { start_line: line, end_line: line, text: format!("n{line}") })
         .collect();
-    let file = crate::writer::IndexedFile {
+    let file = IndexedFile {
         path: "memory/a.md",
         source: crate::Source::Memory,
         hash: "h".into(),
         stat: Default::default(),
         chunks,
     };
-    writer.put_file(&file, crate::writer::Rewrite::Changed).unwrap();
+    writer.put_file(&file, Rewrite::Changed).unwrap();
     writer.put_embedding(3, "h3", &[1.0, 0.0], true).unwrap();
     writer.commit().unwrap();
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
@@ -203,4 +347,42 @@ async fn above_the_limit_vectors_are_kept_in_our_form_alone() {
         (number("SELECT count(*) FROM embedding_cache"), number("SELECT count(*) FROM openclaw_cache")),
         (0, 1)
     );
+    assert!(!crate::writer::needs_sharing(&connection).unwrap());
+    assert_eq!(crate::writer::read_meta(&connection).unwrap().unwrap().vector_dims, None);
+}
+
+#[tokio::test]
+async fn an_index_that_outgrows_the_other_program_has_it_index_anew() {
+    let (place, embedder) = indexed().await;
+    let limit = u32::try_from(crate::writer::MOST_SHARED).unwrap();
+    let grow = |lines: u32| {
+        let db = crate::db::open_for_writing(&place.store()).unwrap();
+        let meta = IndexMeta::new(Some(embedder.identity()), crate::chunk::Chunking::default());
+        let mut writer = IndexWriter::begin(&db, &meta, false).unwrap();
+        let chunk = |line| crate::chunk::Chunk { start_line: line, end_line: line, text: format!("n{line}") };
+        let file = IndexedFile {
+            path: "memory/a.md",
+            source: crate::Source::Memory,
+            hash: lines.to_string(),
+            stat: Default::default(),
+            chunks: (0..lines).map(chunk).collect(),
+        };
+        writer.put_file(&file, Rewrite::Changed).unwrap();
+        writer.commit().unwrap();
+    };
+    let state = || {
+        let db = open_file(&place.store());
+        let sql = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'chunks_vec%'";
+        let tables: i64 = db.query_row(sql, [], |row| row.get(0)).unwrap();
+        (tables, crate::writer::read_meta(&db).unwrap().unwrap().vector_dims)
+    };
+    grow(limit - 13);
+    assert_eq!(state(), (0, None));
+    // It comes back only when there is room again.
+    grow(limit - 100);
+    assert!(!crate::writer::needs_sharing(&open_file(&place.store())).unwrap());
+    grow(0);
+    let memory = place.open(Some(embedder.clone()));
+    sync(&memory).await;
+    check_shared(&place, 64);
 }

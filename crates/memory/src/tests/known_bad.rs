@@ -1,5 +1,5 @@
-//! The numbered list of what OpenClaw 2026.2.9 does wrong (rows that concern this crate): each row a test. Row 13 is in
-//! `get`, row 19 in `chunk`; rows 12 and 16 are those of the prompt and of the bench.
+//! The numbered list of what OpenClaw 2026.2.9 does wrong (rows that concern this crate): each row a test. Row 10 is in
+//! `kills`, row 13 in `get`, row 19 in `chunk`; row 12 is that of the prompt.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -105,7 +105,7 @@ async fn b06_the_first_search_is_not_empty() {
     assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md");
 }
 
-/// TranscriptSource in memory.
+/// Transcripts in memory.
 #[derive(Default)]
 struct FakeTranscripts(Mutex<Vec<(String, String)>>);
 
@@ -179,83 +179,6 @@ async fn b09_a_reindex_elsewhere_is_seen_by_the_next_search() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert!(left.iter().all(|name| !name.to_str().unwrap().contains("tmp")), "{left:?}");
-}
-
-/// Set for the process that [`b10_a_killed_process_leaves_an_index_that_goes_on`] kills: the directory that it works in.
-const KILLED_IN: &str = "OPENCLAW_TEST_MEMORY_KILLED_IN";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn b10_process_that_is_killed() {
-    let Some(directory) = std::env::var_os(KILLED_IN) else { return };
-    let workspace = PathBuf::from(directory).join("ws");
-    let store = workspace.with_file_name("state").join("main.sqlite");
-    let settings = MemorySettings {
-        sync: SyncSettings { watch: false, ..SyncSettings::default() },
-        ..MemorySettings::new(&workspace, &store)
-    };
-    let embedder = FakeEmbedder::new();
-    let memory = open_with(settings, Some(embedder));
-    for round in 0_u64.. {
-        for file in 0..20 {
-            let text: String = (0..30)
-                .map(|line| format!("round {} file {file} line {line} of words\n", round + file % 3))
-                .collect();
-            let _ = std::fs::write(workspace.join(format!("memory/{file}.md")), text);
-        }
-        if round % 3 == 2 {
-            force(&memory).await
-        } else {
-            sync(&memory).await
-        };
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn b10_a_killed_process_leaves_an_index_that_goes_on() {
-    let kills: u64 =
-        std::env::var("OPENCLAW_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25);
-    let place = Place::corpus();
-    let store = place.dir.path().join("state/main.sqlite");
-    let settings = MemorySettings { store: store.clone(), extra_paths: Vec::new(), ..place.settings() };
-    for kill in 0..kills {
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--exact", "tests::known_bad::b10_process_that_is_killed", "--nocapture"])
-            .env(KILLED_IN, place.dir.path());
-        let mut child =
-            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-        tokio::time::sleep(Duration::from_millis(20 + kill * 7_919 % 230)).await;
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let known: std::collections::HashSet<String> =
-            if store.exists() { hashes(&store) } else { Default::default() };
-        let embedder = FakeEmbedder::new();
-        let memory = open_with(settings.clone(), Some(embedder.clone()));
-        let report = sync(&memory).await;
-        assert_eq!((report.error, report.pending), (None, 0), "kill {kill}");
-        assert_eq!(paths(&memory, "apple trees").await[0], "memory/2026-01-29.md", "kill {kill}");
-        memory.close().await;
-        // What was embedded before is not embedded again.
-        let new = hashes(&store).difference(&known).count();
-        assert!(embedder.counts().1 <= new, "kill {kill}: {:?} for {new}", embedder.counts());
-        let state: String =
-            open_file(&store).query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-        assert_eq!(state, "ok", "kill {kill}");
-        let sql = "SELECT count(*) FROM chunks c LEFT JOIN files f ON f.path = c.path WHERE f.path IS NULL";
-        assert_eq!(
-            open_file(&store).query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(),
-            0,
-            "kill {kill}"
-        );
-        assert_eq!(count(&store, "chunks"), count(&store, "chunks_fts"), "kill {kill}");
-    }
-}
-
-/// Hashes of the texts whose vectors an index remembers.
-fn hashes(store: &Path) -> std::collections::HashSet<String> {
-    let db = open_file(store);
-    let Ok(mut rows) = db.prepare("SELECT hash FROM embedding_cache") else { return Default::default() };
-    rows.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

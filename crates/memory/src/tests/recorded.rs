@@ -40,6 +40,23 @@ async fn the_corpus_makes_the_recorded_rows() {
             .unwrap();
         assert_eq!((hash.as_str(), size), (file["hash"].as_str().unwrap(), file["size"].as_i64().unwrap()));
     }
+    // The table that OpenClaw 2026.2.9 searches.
+    let is_table = |object: &&Value| object["name"] == "chunks_vec";
+    let table = schema["objects"].as_array().unwrap().iter().find(is_table).unwrap();
+    let sql: String = db
+        .query_row("SELECT sql FROM sqlite_master WHERE name = 'chunks_vec'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(sql, table["sql"].as_str().unwrap());
+    let objects: std::collections::HashSet<String> = db
+        .prepare("SELECT name FROM sqlite_master WHERE name LIKE 'chunks_%'")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    for name in schema["shadow_tables"].as_array().unwrap() {
+        assert!(objects.contains(name.as_str().unwrap()), "{name}");
+    }
     let embedding: String = db
         .query_row("SELECT embedding FROM chunks WHERE path = 'notes/team.md'", [], |row| row.get(0))
         .unwrap();

@@ -80,6 +80,21 @@ async fn strange_files_and_queries_are_borne() {
 }
 
 #[tokio::test]
+async fn files_are_not_indexed_where_sources_are_transcripts_alone() {
+    let place = Place::corpus();
+    let memory = place.open(None);
+    assert_eq!(sync(&memory).await.indexed, 6);
+    memory.close().await;
+    let settings = MemorySettings { memory_files: false, sessions: true, ..place.settings() };
+    let memory = open_with(settings, None);
+    let report = sync(&memory).await;
+    assert_eq!((report.removed, report.unchanged), (6, 0));
+    assert!(paths(&memory, "apple trees").await.is_empty());
+    let status = memory.status().await.unwrap();
+    assert_eq!((status.files, status.dirty, status.sources.len()), (0, false, 0));
+}
+
+#[tokio::test]
 async fn what_is_forgotten_is_in_no_byte_of_the_file() {
     let place = Place::corpus();
     place.write("memory/private.md", "- the vault code is zanzibarium7\n- tea at five\n");

@@ -120,7 +120,7 @@ impl Memories {
             provider: choice.provider.clone(),
             requested_provider: choice.requested.to_owned(),
             model: choice.model.clone(),
-            sources: sources(resolved.sessions),
+            sources: sources(&resolved),
             extra_paths: resolved.extra_paths.clone(),
             indexed: report.indexed as u64,
             removed: report.removed as u64,
@@ -169,9 +169,9 @@ fn failure(report: &SyncReport) -> Option<String> {
         .or_else(|| report.needs_force.then(|| needs_force.to_owned()))
 }
 
-fn sources(sessions: bool) -> Vec<String> {
-    let all = ["memory", "sessions"];
-    all.iter().take(if sessions { 2 } else { 1 }).map(|source| (*source).to_owned()).collect()
+fn sources(resolved: &ResolvedMemory) -> Vec<String> {
+    let all = [("memory", resolved.memory_files), ("sessions", resolved.sessions)];
+    all.into_iter().filter(|(_, is_indexed)| *is_indexed).map(|(name, _)| name.to_owned()).collect()
 }
 
 async fn status_of(memory: &AgentMemory, settings: &Settings, probed: bool) -> AgentMemoryStatus {
@@ -182,7 +182,7 @@ async fn status_of(memory: &AgentMemory, settings: &Settings, probed: bool) -> A
         Ok(found) => (found, None),
         Err(error) => (openclaw_memory::MemoryStatus::default(), Some(error.to_string())),
     };
-    let names = sources(resolved.sessions);
+    let names = sources(&resolved);
     let of = |name: &str| found.sources.iter().find(|source| source.source.as_str() == name);
     let missing = missing(&resolved, settings.config.agent(&memory.agent).sessions_dir).await;
     let issues = |name: &str| match name {

@@ -35,6 +35,7 @@ pub(super) fn index_settings(resolved: &ResolvedMemory) -> MemorySettings {
     let most = CacheSettings::default().max_entries;
     MemorySettings {
         extra_paths: resolved.extra_paths.clone(),
+        memory_files: resolved.memory_files,
         sessions: resolved.sessions,
         chunking: Chunking { tokens: resolved.chunk_tokens, overlap: resolved.chunk_overlap },
         sync,

@@ -1,3 +1,0 @@
-//! The port through which texts become vectors.
-
-pub use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
