@@ -82,6 +82,7 @@ mod local_models;
 mod logins;
 mod main_key;
 mod memory;
+mod memory_batch;
 mod memory_crowd;
 mod memory_kills;
 mod message_tool;

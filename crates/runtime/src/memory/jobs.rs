@@ -14,13 +14,16 @@ use openclaw_config::private_file::{Durability, replace};
 use openclaw_config::settings::ResolvedBatch;
 use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 use openclaw_models::embeddings::{
-    BatchError, BatchHealth, BatchJobs, BatchRequest, BatchState, EmbeddingClient, MAX_BATCH_TEXTS,
+    BatchError, BatchHealth, BatchJobs, BatchRequest, BatchState, EmbeddingClient,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::embedder::Remote;
+
+/// Largest number of texts in one job: each look at it takes the texts that are missing in hand.
+const MOST: usize = 10_000;
 
 /// Texts up to this number are embedded by ordinary requests.
 const FEWEST: usize = 2_000;
@@ -121,7 +124,7 @@ impl JobEmbedder {
     }
 
     async fn begin(&self, texts: &[String]) -> Result<StoredJob, BatchError> {
-        let texts = texts.iter().take(MAX_BATCH_TEXTS);
+        let texts = texts.iter().take(MOST);
         let requests: Vec<BatchRequest> =
             texts.map(|text| BatchRequest { id: hash(text), text: text.clone() }).collect();
         let job = self.jobs.submit(&self.agent, &requests).await?;
@@ -251,7 +254,7 @@ impl Embedder for JobEmbedder {
     fn limits(&self) -> BatchLimits {
         let limits = self.direct.limits();
         match self.state.lock().health.is_enabled() {
-            true => BatchLimits { texts: MAX_BATCH_TEXTS, units: usize::MAX, requests: 1, ..limits },
+            true => BatchLimits { texts: MOST, units: usize::MAX, requests: 1, ..limits },
             false => limits,
         }
     }
