@@ -53,7 +53,8 @@ pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHo
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use memory::{
     Citations, EmbeddingsFrom, MEMORY_PLUGIN, MemoryBackend, MemoryCache, MemoryChunking, MemoryExperiments,
-    MemoryHybrid, MemoryLocal, MemoryOff, MemoryQuery, MemoryRemote, MemoryScoring, MemorySearch,
+    MemoryHybrid, MemoryLocal, MemoryOff, MemoryQmd, MemoryQmdLimits, MemoryQmdPath, MemoryQmdSearch,
+    MemoryQmdSessions, MemoryQmdUpdate, MemoryQuery, MemoryRemote, MemoryScoring, MemorySearch,
     MemorySection, MemorySessionSync, MemorySource, MemoryStore, MemorySync, MemoryVectors, ResolvedMemory,
 };
 pub use messages::{

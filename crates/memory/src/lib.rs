@@ -72,10 +72,10 @@ mod tests;
 
 pub use embedder::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 pub use forget::ForgetEntry;
-pub use get::{GetAnswer, GetError, GetRequest};
+pub use get::{GetAnswer, GetError, GetRequest, cut, get_below};
 pub use memory::{Memory, MemoryError, SearchAnswer, SearchMode, SearchRequest};
 pub use search::Hit;
-pub use sessions::{TranscriptFile, TranscriptSource};
+pub use sessions::{TranscriptFile, TranscriptSource, transcript_text};
 pub use settings::MemorySettings;
 pub use status::{MemoryStatus, SourceStatus};
 pub use worker::{SyncReport, SyncRequest, SyncUntil};

@@ -112,6 +112,11 @@ pub(crate) fn render(jsonl: &str, redact: impl Fn(&str) -> String) -> RenderedTr
     rendered
 }
 
+/// Returns what people and the model said in a transcript, one line a message, with secrets removed by `redact`.
+pub fn transcript_text(jsonl: &str, redact: impl Fn(&str) -> String) -> String {
+    render(jsonl, redact).text
+}
+
 impl RenderedTranscript {
     /// Gives chunks of the text the lines of the file.
     pub(crate) fn with_file_lines(&self, mut chunks: Vec<Chunk>) -> Vec<Chunk> {
