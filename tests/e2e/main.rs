@@ -82,6 +82,7 @@ mod local_models;
 mod logins;
 mod main_key;
 mod memory;
+mod memory_qmd;
 mod message_tool;
 mod missing_commands;
 mod model_directive;
