@@ -157,7 +157,7 @@ async fn a_model_the_tools_and_the_command_line_are_answered_by_qmd() {
     ])
     .await;
     let outside = tempfile::tempdir().unwrap();
-    std::fs::write(outside.path().join("Team.md"), "# Team\n- the llama is called Lotte\n").unwrap();
+    std::fs::write(outside.path().join("Team.md"), "# Others\n- the llama is called Lotte\n").unwrap();
     let more = json!({
         "paths": [{"name": "Docs!", "path": outside.path()}], "sessions": {"enabled": true},
         "update": {"debounceMs": 0},
@@ -205,7 +205,7 @@ async fn a_model_the_tools_and_the_command_line_are_answered_by_qmd() {
     assert_eq!(llama["results"][0]["path"], "qmd/docs/Team.md");
     let get =
         async |path: &str| tool(&gateway, "memory_get", "main", json!({"path": path, "lines": 1})).await;
-    assert_eq!(get("qmd/docs/Team.md").await, json!({"text": "# Team", "path": "qmd/docs/Team.md"}));
+    assert_eq!(get("qmd/docs/Team.md").await, json!({"text": "# Others", "path": "qmd/docs/Team.md"}));
     for (path, expect) in [
         ("qmd/docs/../x.md", "qmd path escapes collection"),
         ("qmd/nope/x.md", "unknown qmd collection: nope"),

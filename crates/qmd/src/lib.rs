@@ -5,6 +5,7 @@
 //! [`search`](Qmd::search), [`get`](Qmd::get), [`update`](Qmd::update) and tell its [`status`](Qmd::status). A search that
 //! fails says why; whoever asks has another searcher, and `Qmd` decides when it may be asked again. Below it:
 //!
+//! - `searches`, `updates`: the two things that are done, both by the `engine`;
 //! - `collections`: what is searched, and which file a path names;
 //! - `command_line`, `programs`: what `qmd` is called with, and the seam to what calls it;
 //! - `hits`: from what it prints to hits; `index`: its own index file, read only;
@@ -16,17 +17,24 @@
 mod clock;
 mod collections;
 mod command_line;
+mod engine;
+mod error;
 mod export;
 mod hits;
 mod index;
 mod programs;
 mod qmd;
 mod scope;
+mod searches;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod updates;
 
 pub use collections::QmdGetError;
+pub use error::QmdError;
 pub use programs::{QmdCall, QmdCallError, QmdPrograms, QmdRunning};
-pub use qmd::{Qmd, QmdError, QmdQuestion, QmdStatus, UpdateWish};
+pub use qmd::{Qmd, QmdStatus};
+pub use searches::QmdQuestion;
 pub use settings::{QmdExports, QmdSettings, QmdSource};
+pub use updates::UpdateWish;

@@ -22,7 +22,7 @@ struct ScopeSubject {
 pub(crate) fn check(rules: &SendPolicyRules, session: &str) -> Result<(), String> {
     let subject = ScopeSubject::of(session);
     let matching = rules.rules.iter().find(|rule| subject.fits(&rule.matches));
-    let action = matching.map(|rule| rule.action).or(rules.default).unwrap_or(SendPolicy::Deny);
+    let action = matching.map(|rule| rule.action).or(rules.default).unwrap_or(SendPolicy::Allow);
     match action {
         SendPolicy::Allow => Ok(()),
         SendPolicy::Deny => Err(format!(
@@ -107,8 +107,9 @@ mod tests {
         for (key, expect) in [
             ("agent:main:discord:group:12", false),
             ("agent:main:discord:group:2", true),
-            ("agent:main:slack:group:2", false),
-            ("agent:main:main", false),
+            // As in session.sendPolicy, nothing said is allowed.
+            ("agent:main:slack:group:2", true),
+            ("agent:main:main", true),
         ] {
             assert_eq!(check(&rules, key).is_ok(), expect, "{key}");
         }

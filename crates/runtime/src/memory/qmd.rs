@@ -104,7 +104,11 @@ impl Memories {
         }
         match qmd.search(&question).await {
             Ok(hits) => QmdAnswer::Found(hits),
-            Err(error) => QmdAnswer::Failed(fallback(error.to_string())),
+            Err(error) => {
+                // A model is told this: it names no path of the host.
+                let home = self.settings().config.environment().home().display().to_string();
+                QmdAnswer::Failed(fallback(error.to_string().replace(&format!("{home}/"), "~/")))
+            }
         }
     }
 
@@ -162,6 +166,7 @@ impl Memories {
             chunks: *count,
         };
         status.source_counts = found.documents.iter().map(count).collect();
+        status.extra_paths = Vec::new();
         (status.cache, status.fts, status.fallback, status.bytes, status.pending) =
             (None, None, None, None, None);
         status.vector = MemoryVectorStatus { enabled: true, available: true, dims: None };
@@ -179,9 +184,8 @@ impl Memories {
         let scan = &mut told.scan;
         scan.sources.retain(|found| told.status.sources.contains(&found.source));
         let sessions = Source::Sessions.as_str();
-        let is_missing = |name: &&String| name.as_str() == sessions;
-        let has_none = scan.sources.iter().all(|found| found.source != sessions);
-        if has_none && told.status.sources.iter().any(|name| is_missing(&name)) {
+        let is_searched = told.status.sources.iter().any(|name| name == sessions);
+        if is_searched && scan.sources.iter().all(|found| found.source != sessions) {
             let transcripts = AgentTranscripts::new(&self.0, &self.settings(), &memory.agent);
             let listed = tokio::task::spawn_blocking(move || transcripts.list().ok());
             let total_files = listed.await.ok().flatten().map(|listed| listed.len() as u64);
