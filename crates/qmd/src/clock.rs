@@ -1,4 +1,4 @@
-//! When the index is updated, and when a `qmd` that failed is asked again. Pure.
+//! Times of updates, and of asking a `qmd` again that failed. Pure.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is searched: collections of `qmd`, and which file a path names.
+//! Collections of `qmd`, which are searched, and the files that paths name.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};

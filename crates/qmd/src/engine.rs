@@ -1,4 +1,4 @@
-//! What updates and searches of one agent's `qmd` share: settings, collections, calls and the index file.
+//! Parts that updates and searches of one agent's `qmd` share: settings, collections, calls and the index file.
 
 use std::collections::HashSet;
 use std::sync::Arc;

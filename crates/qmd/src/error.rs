@@ -17,7 +17,7 @@ pub enum QmdError {
         command: String,
         /// The failure.
         error: QmdCallError,
-        /// Its time limit.
+        /// Time limit of the command.
         limit: Duration,
     },
     /// A command printed something else than asked for.
@@ -25,7 +25,7 @@ pub enum QmdError {
     Output {
         /// The command as it is shown.
         command: String,
-        /// What is wrong.
+        /// Phrase that says what is wrong.
         reason: String,
     },
     /// The index file can't be read.

@@ -4,7 +4,7 @@ use openclaw_memory::{Hit, cut};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What newer and older versions print in the place of an empty list.
+/// Text that some versions print in the place of an empty list.
 const NOTHING: &str = "no results found";
 
 /// A hit as `qmd` prints it.

@@ -9,9 +9,9 @@ use std::time::Duration;
 pub struct QmdCall {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
-    /// Its whole environment.
+    /// Whole environment of the program.
     pub environment: Vec<(String, String)>,
     /// Directory in which it starts.
     pub directory: PathBuf,

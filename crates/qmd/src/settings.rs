@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_config::settings::{MemoryQmdLimits, MemoryQmdSearch, MemoryQmdUpdate, SendPolicyRules};
 
-/// Where `qmd` is, what it searches, and how.
+/// Place of `qmd`, what it searches, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QmdSettings {
     /// The program, or why it can't be started.
@@ -48,7 +48,7 @@ pub struct QmdSource {
 /// Transcripts as files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QmdExports {
-    /// Their directory.
+    /// Directory of the files.
     pub dir: PathBuf,
     /// Age at which a transcript is left out.
     pub retention: Option<Duration>,
@@ -60,7 +60,7 @@ impl QmdSettings {
         self.home.join("xdg-cache")
     }
 
-    /// Its index file.
+    /// Index file.
     pub(crate) fn index(&self) -> PathBuf {
         self.cache().join("qmd").join("index.sqlite")
     }

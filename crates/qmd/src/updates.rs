@@ -38,14 +38,14 @@ pub(crate) async fn run_schedule(engine: Arc<QmdEngine>) {
     let Some(interval) = update.interval() else { return };
     loop {
         tokio::time::sleep(interval).await;
-        last = report(engine.update(UpdateWish::IfDue).await, last);
+        last = report(engine.update(UpdateWish::IfDue).await, last.as_ref());
     }
 }
 
 /// Logs a failure, unless it is the one before, and returns it.
-fn report(done: Result<(), QmdError>, last: Option<QmdError>) -> Option<QmdError> {
+fn report(done: Result<(), QmdError>, last: Option<&QmdError>) -> Option<QmdError> {
     let error = done.err()?;
-    if last.as_ref() != Some(&error) {
+    if last != Some(&error) {
         tracing::warn!(%error, "the index of qmd was not updated");
     }
     Some(error)

@@ -80,7 +80,7 @@ impl Memories {
                 let transcripts = AgentTranscripts::new(&self.0, &settings, &memory.agent);
                 let transcripts =
                     wanted.exports.is_some().then(|| Arc::new(transcripts) as Arc<dyn TranscriptSource>);
-                Arc::new(Qmd::new(wanted, Arc::new(Programs), transcripts))
+                Arc::new(Qmd::new(wanted, Arc::new(HostPrograms), transcripts))
             }
         };
         if self.is_in_gateway() && qmd.settings().program.is_ok() {
@@ -265,9 +265,9 @@ fn qmd_settings(config: &Config, agent: &AgentId) -> QmdSettings {
 }
 
 /// Runs `qmd` as other programs that are asked for something.
-struct Programs;
+struct HostPrograms;
 
-impl QmdPrograms for Programs {
+impl QmdPrograms for HostPrograms {
     fn run(&self, call: QmdCall) -> QmdRunning<'_> {
         Box::pin(async move {
             let QmdCall { program, arguments, environment, directory, limit } = call;

@@ -25,9 +25,9 @@ const KILLED: Duration = Duration::from_secs(1);
 pub struct ProgramCall {
     /// Absolute path, or a name that is looked for on the `PATH` of `environment`.
     pub program: OsString,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Its whole environment.
+    /// Whole environment of the program.
     pub environment: Vec<(String, String)>,
     /// Directory in which it starts.
     pub directory: PathBuf,
@@ -46,7 +46,7 @@ pub struct ProgramCall {
 /// Answer of a program that ended with code 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramAnswer {
-    /// Its standard output.
+    /// Standard output of the program.
     pub output: Vec<u8>,
     /// The end of what it said beside it, on one line.
     pub said: String,
@@ -67,7 +67,7 @@ pub enum ProgramFailure {
     /// The program ended with another code than 0, or by a signal.
     #[error("ended with {}: {said}", ending(.status))]
     Failed {
-        /// How it ended.
+        /// Exit code or signal.
         status: ExitStatus,
         /// The end of what it said beside its answer, on one line.
         said: String,
@@ -91,7 +91,7 @@ impl ProgramCall {
     /// [`ProgramFailure`], for anything but an exit with code 0.
     pub async fn answer(self) -> Result<ProgramAnswer, ProgramFailure> {
         let deadline = Instant::now() + self.limit;
-        let bounds = Bounds { limit: self.limit, max_answer: self.max_answer, max_said: self.max_said };
+        let bounds = AnswerBounds { limit: self.limit, max_answer: self.max_answer, max_said: self.max_said };
         let order = CommandSpec {
             command: String::new(),
             cwd: self.directory.clone(),
@@ -127,7 +127,7 @@ impl ProgramCall {
 }
 
 #[derive(Clone, Copy)]
-struct Bounds {
+struct AnswerBounds {
     limit: Duration,
     max_answer: usize,
     max_said: usize,
@@ -144,7 +144,7 @@ async fn converse(
     started: &mut Started,
     input: &[u8],
     mut deadline: Instant,
-    bounds: Bounds,
+    bounds: AnswerBounds,
 ) -> Result<Ended, ProgramFailure> {
     let Started { child, out, err, input: stdin, .. } = started;
     let mut feeding = std::pin::pin!(feed(std::mem::replace(stdin, Input::Closed), input));
