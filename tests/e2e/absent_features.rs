@@ -11,7 +11,6 @@ fn used_before() -> GatewayUnderTest {
     let gateway = gateway()
         .config(json!({
             "channels": {"discord": {"token": "x"}},
-            "memory": {"backend": "qmd"},
             "plugins": {"entries": {"voice-call": {"enabled": true}, "discord": {"enabled": true}}},
         }))
         .prepare()
@@ -29,23 +28,21 @@ fn used_before() -> GatewayUnderTest {
 const CRON: &str = "This version runs no scheduled jobs; they stay in the file: Morning brief.";
 const CHANNELS: &str = "This version does not have these channels: nobody's message comes in there, and nothing is sent: Discord.";
 const PLUGINS: &str = "This version loads no plugins: voice-call.";
-const QMD: &str =
-    "This version does not ask QMD: it searches memory with its own index: memory.backend is qmd.";
 const NODES: &str = "This version sends no commands to nodes: Kitchen.";
 
 #[tokio::test]
 async fn features_of_an_existing_directory_that_will_not_work_are_told_once_everywhere() {
     let mut gateway = used_before();
     gateway.start().await.unwrap();
-    for told in [CRON, CHANNELS, PLUGINS, QMD, NODES] {
+    for told in [CRON, CHANNELS, PLUGINS, NODES] {
         gateway.logged(told).await.unwrap();
         assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
     }
     assert!(!gateway.log().contains("not supported yet: channels"), "{}", gateway.log());
     for page in [&["status"][..], &["doctor"], &["health"]] {
         let out = ok(&gateway, page).await;
-        has(&out, &[CRON, CHANNELS, PLUGINS, QMD, NODES]);
-        for told in [CRON, QMD, NODES] {
+        has(&out, &[CRON, CHANNELS, PLUGINS, NODES]);
+        for told in [CRON, NODES] {
             assert_eq!(out.matches(told).count(), 1, "{page:?}: {out}");
         }
     }
@@ -54,11 +51,7 @@ async fn features_of_an_existing_directory_that_will_not_work_are_told_once_ever
     };
     for page in [&["status", "--json"][..], &["health", "--json"]] {
         let document = json_of(&gateway, page).await;
-        assert_eq!(
-            names(&document["absentFeatures"]),
-            ["channels", "cron", "plugins", "qmd", "nodes"],
-            "{page:?}"
-        );
+        assert_eq!(names(&document["absentFeatures"]), ["channels", "cron", "plugins", "nodes"], "{page:?}");
     }
 }
 

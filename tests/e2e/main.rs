@@ -85,6 +85,7 @@ mod memory;
 mod memory_batch;
 mod memory_crowd;
 mod memory_kills;
+mod memory_qmd;
 mod message_tool;
 mod missing_commands;
 mod model_directive;

@@ -636,11 +636,13 @@ export interface Definitions {
   AgentMemoryStatus?: AgentMemoryStatus;
   MemoryIndexStatus?: MemoryIndexStatus;
   MemorySourceCount?: MemorySourceCount;
-  MemoryCacheStatus?: MemoryCacheStatus;
-  MemoryPart?: MemoryPart;
+  MemoryCacheStatus?: MemoryCacheStatus1;
+  MemoryPart?: MemoryPart1;
   MemoryFallback?: MemoryFallback1;
   MemoryVectorStatus?: MemoryVectorStatus;
   MemoryBatchStatus?: MemoryBatchStatus;
+  MemoryCustomStatus?: MemoryCustomStatus1;
+  MemoryQmdStatus?: MemoryQmdStatus;
   EmbeddingProbe?: EmbeddingProbe1;
   MemoryScan?: MemoryScan;
   MemorySourceScan?: MemorySourceScan;
@@ -6066,14 +6068,8 @@ export interface MemoryIndexStatus {
    * Files and chunks of each source.
    */
   sourceCounts: MemorySourceCount[];
-  /**
-   * Vectors that are remembered.
-   */
-  cache: MemoryCacheStatus;
-  /**
-   * Keywords.
-   */
-  fts: MemoryPart;
+  cache?: MemoryCacheStatus;
+  fts?: MemoryPart;
   fallback?: MemoryFallback;
   /**
    * Vectors.
@@ -6083,6 +6079,7 @@ export interface MemoryIndexStatus {
    * Jobs of embeddings.
    */
   batch: MemoryBatchStatus;
+  custom?: MemoryCustomStatus;
   /**
    * Bytes of the index file. Ours.
    */
@@ -6114,7 +6111,7 @@ export interface MemorySourceCount {
   chunks: number;
 }
 /**
- * Vectors that are remembered.
+ * Vectors that are remembered; absent where `qmd` searches.
  */
 export interface MemoryCacheStatus {
   /**
@@ -6131,7 +6128,7 @@ export interface MemoryCacheStatus {
   maxEntries?: number;
 }
 /**
- * Part of an index.
+ * Keywords; absent where `qmd` searches.
  */
 export interface MemoryPart {
   /**
@@ -6211,6 +6208,28 @@ export interface MemoryBatchStatus {
   timeoutMs: number;
 }
 /**
+ * State of the program that searches in the place of the index.
+ */
+export interface MemoryCustomStatus {
+  /**
+   * The program `qmd`.
+   */
+  qmd: MemoryQmdStatus;
+}
+/**
+ * State of `qmd`.
+ */
+export interface MemoryQmdStatus {
+  /**
+   * Number of its collections.
+   */
+  collections: number;
+  /**
+   * Time of its last update by this process, in Unix milliseconds.
+   */
+  lastUpdateAt?: number;
+}
+/**
  * Answer of the provider of embeddings, where it was asked.
  */
 export interface EmbeddingProbe {
@@ -6275,6 +6294,40 @@ export interface MemoryAbsent {
   switchedOff: boolean;
 }
 /**
+ * Vectors that are remembered.
+ */
+export interface MemoryCacheStatus1 {
+  /**
+   * True if they are.
+   */
+  enabled: boolean;
+  /**
+   * Number of them.
+   */
+  entries: number;
+  /**
+   * Configured limit.
+   */
+  maxEntries?: number;
+}
+/**
+ * Part of an index.
+ */
+export interface MemoryPart1 {
+  /**
+   * True if it is switched on.
+   */
+  enabled: boolean;
+  /**
+   * True if it works.
+   */
+  available: boolean;
+  /**
+   * Reason why it does not.
+   */
+  error?: string;
+}
+/**
  * Provider in whose place another one is used.
  */
 export interface MemoryFallback1 {
@@ -6286,6 +6339,15 @@ export interface MemoryFallback1 {
    * Reason why it can't be used.
    */
   reason: string;
+}
+/**
+ * State of a program that searches.
+ */
+export interface MemoryCustomStatus1 {
+  /**
+   * The program `qmd`.
+   */
+  qmd: MemoryQmdStatus;
 }
 /**
  * Answer of a provider of embeddings to a trial.

@@ -29,6 +29,7 @@ const LAYERS: &[&str] = &[
     "openclaw-channels",
     "openclaw-tools",
     "openclaw-agent",
+    "openclaw-qmd",
     "openclaw-memory",
     "openclaw-models",
     "openclaw-sessions",
@@ -52,6 +53,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("openclaw-commands", PLATFORMS, "platforms are reached by the Channel trait"),
     ("openclaw-dispatch", PLATFORMS, "platforms are reached by the Channel trait"),
     ("openclaw-memory", "openclaw-models", "embedding clients are handed in"),
+    ("openclaw-qmd", "openclaw-models", "qmd brings its own models"),
+    ("openclaw-qmd", "openclaw-sessions", "transcripts are handed in"),
 ];
 
 /// Number of modules in the largest import cycle of a crate, by its folder; 0 for those that are not named. The numbers only fall:

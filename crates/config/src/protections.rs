@@ -178,7 +178,6 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     ),
     (&["browser"], "there is none"),
     (&["diagnostics.cacheTrace.includePrompt"], "prompts are not written to a trace apart from the messages"),
-    (&["memory.qmd"], "the program qmd is not asked"),
     (&["messages.tts"], "speech does not exist"),
     (&["tools.links", "tools.media"], "these tools do not exist"),
 ];

@@ -53,7 +53,8 @@ pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHo
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use memory::{
     Citations, EmbeddingsFrom, MEMORY_PLUGIN, MemoryBackend, MemoryBatch, MemoryCache, MemoryChunking,
-    MemoryExperiments, MemoryHybrid, MemoryLocal, MemoryOff, MemoryQuery, MemoryRemote, MemoryScoring,
+    MemoryExperiments, MemoryHybrid, MemoryLocal, MemoryOff, MemoryQmd, MemoryQmdLimits, MemoryQmdPath,
+    MemoryQmdSearch, MemoryQmdSessions, MemoryQmdUpdate, MemoryQuery, MemoryRemote, MemoryScoring,
     MemorySearch, MemorySection, MemorySessionSync, MemorySource, MemoryStore, MemorySync, MemoryVectors,
     ResolvedBatch, ResolvedMemory,
 };

@@ -51,12 +51,6 @@ const FEATURES: &[Feature] = &[
     },
     Feature { name: "plugins", effect: "This version loads no plugins", keys: &["plugins"], find: plugins },
     Feature {
-        name: "qmd",
-        effect: "This version does not ask QMD: it searches memory with its own index",
-        keys: &["memory.qmd"],
-        find: qmd,
-    },
-    Feature {
         name: "nodes",
         effect: "This version sends no commands to nodes",
         keys: &["nodeHost", "gateway.nodes"],
@@ -249,16 +243,6 @@ fn plugins(loaded: &Loaded) -> Vec<String> {
     names
 }
 
-/// QMD, where it is chosen to search memory.
-fn qmd(loaded: &Loaded) -> Vec<String> {
-    let backend = loaded.snapshot.config.pointer("/memory/backend").and_then(Value::as_str);
-    backend
-        .filter(|backend| *backend == "qmd")
-        .map(|_| "memory.backend is qmd".to_owned())
-        .into_iter()
-        .collect()
-}
-
 /// Devices that are paired as nodes: those of `nodes/paired.json`, and of the newer `devices/paired.json` those with that role.
 fn nodes(loaded: &Loaded) -> Vec<String> {
     let is_node = |device: &&Value| {
@@ -337,7 +321,6 @@ mod tests {
             "plugins": {"entries": {
                 "discord": {"enabled": true}, "voice-call": {"enabled": true}, "off": {"enabled": false}, "memory-core": {"enabled": true},
             }},
-            "memory": {"backend": "qmd"},
             "hooks": {"enabled": true, "token": "t"},
             "talk": {"apiKey": "k"},
             "browser": {"enabled": false, "headless": true},
@@ -358,14 +341,14 @@ mod tests {
                 ("extensions/mine/index.json", json!({})),
             ],
         );
-        assert_eq!(names(&found), ["channels", "cron", "plugins", "qmd", "nodes", "webhooks", "speech"]);
+        assert_eq!(names(&found), ["channels", "cron", "plugins", "nodes", "webhooks", "speech"]);
         let told = |at: usize| found.features[at].message.as_str();
         assert!(told(0).ends_with(": Discord, Slack."), "{}", told(0));
         let jobs = ": Morning brief, 3. These keys of the config ask for it too: cron.";
         assert!(told(1).ends_with(jobs), "{}", told(1));
         assert!(told(2).ends_with(": mine, voice-call."), "{}", told(2));
-        assert!(told(4).ends_with("nodes: iPhone, Mac."), "{}", told(4));
-        assert!(told(5).ends_with(": hooks.enabled, hooks.token."), "{}", told(5));
+        assert!(told(3).ends_with("nodes: iPhone, Mac."), "{}", told(3));
+        assert!(told(4).ends_with(": hooks.enabled, hooks.token."), "{}", told(4));
         assert_eq!(found.keys, ["update"]);
     }
 

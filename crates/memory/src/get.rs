@@ -1,7 +1,10 @@
 //! Reading lines of a memory file, for `memory_get`.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
+use crate::beneath::open_beneath;
 use crate::files::{Refusal, Roots};
 
 /// Largest answer, in UTF-16 code units.
@@ -66,12 +69,26 @@ pub(crate) fn get(roots: &Roots, request: &GetRequest) -> Result<GetAnswer, GetE
         Refusal::Transcript => GetError::Transcript,
     })?;
     let (opened, _) = file.open()?;
+    page_of(opened, file.path, request)
+}
+
+/// Reads the lines that `request` asks for of the file at `inside`, a relative path below `root`, through no link. The
+/// answer names the file as the request does. Blocks.
+///
+/// # Errors
+/// [`GetError`], with [`GetError::PathRequired`] for a path that leads out of `root` or to something that is no file.
+pub fn get_below(root: &Path, inside: &Path, request: &GetRequest) -> Result<GetAnswer, GetError> {
+    let (opened, _) = open_beneath(root, inside)?;
+    page_of(opened, request.path.trim().to_owned(), request)
+}
+
+fn page_of(opened: File, path: String, request: &GetRequest) -> Result<GetAnswer, GetError> {
     let wanted = |number: Option<i64>| {
         number.filter(|number| *number != 0).map(|number| u64::try_from(number).unwrap_or(1).max(1))
     };
     let from = wanted(request.from).unwrap_or(1);
     let page = read_page(BufReader::with_capacity(64 * 1024, opened), from, wanted(request.lines))?;
-    Ok(GetAnswer { path: file.path, text: page.text, next_line: page.next_line })
+    Ok(GetAnswer { path, text: page.text, next_line: page.next_line })
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -124,7 +141,8 @@ fn read_page(mut file: impl BufRead, from: u64, count: Option<u64>) -> io::Resul
 }
 
 /// Returns the beginning of `text` that has at most `units` UTF-16 code units.
-pub(crate) fn cut(text: &str, units: usize) -> &str {
+#[must_use]
+pub fn cut(text: &str, units: usize) -> &str {
     if text.len() <= units {
         return text;
     }

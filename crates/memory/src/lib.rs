@@ -73,11 +73,11 @@ pub mod fuzzing {
 mod tests;
 
 pub use forget::ForgetEntry;
-pub use get::{GetAnswer, GetError, GetRequest};
+pub use get::{GetAnswer, GetError, GetRequest, cut, get_below};
 pub use memory::{Memory, MemoryError, SearchAnswer, SearchMode, SearchRequest};
 pub use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
 pub use search::Hit;
-pub use sessions::{TranscriptFile, TranscriptSource};
+pub use sessions::{TranscriptFile, TranscriptSource, transcript_text};
 pub use settings::MemorySettings;
 pub use status::{MemoryStatus, SourceStatus};
 pub use sync::{SyncReport, SyncRequest, SyncUntil};

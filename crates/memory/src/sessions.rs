@@ -161,6 +161,11 @@ fn is_acknowledgement(text: &str) -> bool {
     })
 }
 
+/// Returns what people and the model said in a transcript, one line a message, with secrets removed by `redact`.
+pub fn transcript_text(jsonl: &str, redact: impl Fn(&str) -> String) -> String {
+    render(jsonl, redact).text
+}
+
 impl RenderedTranscript {
     fn push(&mut self, speaker: Speaker, text: &str, line: u32) {
         if !self.lines.is_empty() {

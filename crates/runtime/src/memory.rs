@@ -2,7 +2,8 @@
 //!
 //! [`Memories`] opens and closes them as the configuration says, and hands in where texts are embedded (`embedder`) and
 //! what was said (`transcripts`). What tools, clients and the command line are told of them is made in `answers` and
-//! `report`. The index itself is `openclaw-memory`, which knows nothing of agents.
+//! `report`. The index itself is `openclaw-memory`, which knows nothing of agents; `qmd` is the program that may search in its
+//! place.
 
 mod answers;
 mod embedder;
@@ -10,6 +11,7 @@ mod forget;
 mod held;
 mod jobs;
 mod local_model;
+mod qmd;
 mod report;
 mod resolve;
 mod transcripts;
@@ -17,8 +19,9 @@ mod transcripts;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use openclaw_config::settings::MemoryOff;
+use openclaw_config::settings::{MemoryBackend, MemoryOff};
 use openclaw_models::Models;
 use openclaw_models::embeddings::Embeddings;
 use openclaw_protocol::AgentId;
@@ -31,6 +34,7 @@ use crate::setup::Settings;
 pub use held::AgentMemory;
 use held::HeldMemory;
 pub use openclaw_memory::ForgetEntry;
+pub use qmd::qmd_program;
 pub use report::StatusDepth;
 
 /// Removes what looks like a secret from a text.
@@ -77,6 +81,8 @@ struct Shared {
     held: Mutex<HashMap<AgentId, HeldMemory>>,
     /// Agents whose memory is open, for whoever must not wait.
     open: Lock<HashMap<AgentId, Arc<AgentMemory>>>,
+    /// True once [`Memories::begin`] was called: then what works in the background does.
+    is_in_gateway: AtomicBool,
     /// Follows the configuration while a memory is open.
     follower: Lock<Follower>,
 }
@@ -104,6 +110,7 @@ impl Memories {
             mask,
             held: Mutex::default(),
             open: Lock::default(),
+            is_in_gateway: AtomicBool::new(false),
             follower: Lock::default(),
         }))
     }
@@ -127,7 +134,7 @@ impl Memories {
         if let Err(reason) = allowed(&settings, agent) {
             self.forget_open(agent);
             if let Some(old) = held.remove(agent) {
-                old.memory.index.close().await;
+                old.memory.close().await;
             }
             return Err(reason);
         }
@@ -152,16 +159,28 @@ impl Memories {
         }
     }
 
-    /// Begins to watch and to index for agents whose settings ask for it without a search: those with
-    /// `sync.intervalMinutes`.
+    /// Begins what works without a search: watching and indexing for agents with `sync.intervalMinutes`, and `qmd` where it is
+    /// chosen.
     pub async fn begin(&self) {
+        self.0.is_in_gateway.store(true, Ordering::Relaxed);
         let settings = self.settings();
+        let has_qmd = settings.config.memory.backend == MemoryBackend::Qmd;
         for agent in settings.config.agent_ids() {
-            let asks = settings.config.memory_search(&agent).interval.is_some();
-            if asks && let Ok(memory) = self.of(&agent).await {
-                memory.index.start();
+            let has_interval = settings.config.memory_search(&agent).interval.is_some();
+            if (has_interval || has_qmd)
+                && let Ok(memory) = self.of(&agent).await
+            {
+                if has_interval {
+                    memory.index.start();
+                }
+                self.qmd(&memory).await;
             }
         }
+    }
+
+    /// True in a gateway, which works in the background; false in a command that ends soon.
+    fn is_in_gateway(&self) -> bool {
+        self.0.is_in_gateway.load(Ordering::Relaxed)
     }
 
     /// Tells that a transcript of an agent has grown. Asks for its name only if the memory is open and has transcripts.
@@ -187,7 +206,7 @@ impl Memories {
         }
         self.0.open.lock().clear();
         for (_, held) in self.0.held.lock().await.drain() {
-            held.memory.index.close().await;
+            held.memory.close().await;
         }
     }
 
@@ -212,8 +231,9 @@ impl Memories {
     async fn refresh(&self) {
         let agents: Vec<AgentId> = self.0.held.lock().await.keys().cloned().collect();
         for agent in agents {
-            if let Err(reason) = self.of(&agent).await {
-                tracing::info!(%agent, %reason, "memory was closed");
+            match self.of(&agent).await {
+                Ok(memory) => drop(self.qmd(&memory).await),
+                Err(reason) => tracing::info!(%agent, %reason, "memory was closed"),
             }
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! `start` starts a command, with pipes or in a terminal, in the group of its own `guard`; a
 //! `session` drives it to its end and holds what it prints; `sessions` knows all of them, for the
-//! `process` tool. `promise` is what agents are owed about them.
+//! `process` tool. `promise` is what agents are owed about them. `program` asks a program for an answer.
 
 mod alone;
 pub(crate) mod guard;
 mod leftovers;
 mod output;
+pub(crate) mod program;
 pub(crate) mod promise;
 pub(crate) mod session;
 pub(crate) mod sessions;

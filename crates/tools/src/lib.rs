@@ -45,6 +45,7 @@ use row::name_only;
 
 pub use absence::{Absence, Conditions, memory_absence};
 pub use command::guard::CommandLock;
+pub use command::program::{ProgramAnswer, ProgramCall, ProgramFailure};
 pub use command::promise::{Notice, Notices, Noting, OnExit, Promise, PromiseKind};
 pub use command::sessions::CommandSessions;
 pub use exec::approvals as exec_approvals;

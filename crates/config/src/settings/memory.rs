@@ -1,5 +1,7 @@
 //! `memory` and `memorySearch`: the index of an agent's memory files, and searching in it.
 
+mod qmd;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,18 +11,23 @@ use serde::Deserialize;
 
 use super::{Config, Secret};
 use crate::plugin_switches::plugin_switches;
+pub use qmd::{
+    MemoryQmd, MemoryQmdLimits, MemoryQmdPath, MemoryQmdSearch, MemoryQmdSessions, MemoryQmdUpdate,
+};
 
 /// Name of the plugin that memory is in OpenClaw: keys of `plugins` switch it off by this name.
 pub const MEMORY_PLUGIN: &str = "memory-core";
 
 /// `memory`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct MemorySection {
     /// Program that searches.
     pub backend: MemoryBackend,
     /// Conversations in which hits of a search name their place as a source.
     pub citations: Citations,
+    /// The program `qmd`.
+    pub qmd: MemoryQmd,
 }
 
 /// `memory.backend`.

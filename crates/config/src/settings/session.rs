@@ -135,6 +135,14 @@ pub struct SendPolicyRules {
     pub rules: Vec<SendRule>,
 }
 
+impl SendPolicyRules {
+    /// Rules that allow direct chats and nothing else.
+    pub fn direct_chats() -> Self {
+        let matches = RuleMatch { chat_type: Some(PeerKind::Direct), ..RuleMatch::default() };
+        Self { default: Some(SendPolicy::Deny), rules: vec![SendRule { action: SendPolicy::Allow, matches }] }
+    }
+}
+
 /// Rule of [`SendPolicyRules`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SendRule {

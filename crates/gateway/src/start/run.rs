@@ -277,7 +277,7 @@ pub async fn run(mut options: RunOptions) -> Result<ExitStatus, StartError> {
             tell_of_restart(&parts, left);
         }
     }
-    if is_daemon && memory_is_due(&config) {
+    if is_daemon {
         let memories = parts.memories.clone();
         parts.tasks.spawn(async move { memories.begin().await });
     }
@@ -443,14 +443,6 @@ async fn follow_skills(book: Arc<SkillBook>, settings: CurrentSettings, stopping
         () = stopping.cancelled() => {}
         () = skills::follow(book, settings.follow(), config) => {}
     }
-}
-
-/// True if the memory of an agent is to be looked after without anybody's search.
-fn memory_is_due(config: &Config) -> bool {
-    config
-        .agent_ids()
-        .iter()
-        .any(|agent| config.memory_off(agent).is_none() && config.memory_search(agent).interval.is_some())
 }
 
 /// Takes edits of the config file from now on.

@@ -98,16 +98,18 @@ pub struct MemoryIndexStatus {
     pub extra_paths: Vec<String>,
     /// Files and chunks of each source.
     pub source_counts: Vec<MemorySourceCount>,
-    /// Vectors that are remembered.
-    pub cache: MemoryCacheStatus,
-    /// Keywords.
-    pub fts: MemoryPart,
+    /// Vectors that are remembered; absent where `qmd` searches.
+    pub cache: Option<MemoryCacheStatus>,
+    /// Keywords; absent where `qmd` searches.
+    pub fts: Option<MemoryPart>,
     /// Provider that was asked for and can't be used.
     pub fallback: Option<MemoryFallback>,
     /// Vectors.
     pub vector: MemoryVectorStatus,
     /// Jobs of embeddings.
     pub batch: MemoryBatchStatus,
+    /// State of the program that searches in the place of the index.
+    pub custom: Option<MemoryCustomStatus>,
     /// Bytes of the index file. Ours.
     pub bytes: Option<u64>,
     /// Chunks that wait for a vector. Ours, absent where there are none.
@@ -115,6 +117,24 @@ pub struct MemoryIndexStatus {
     /// Remarks for people: why there are no vectors, and what to do. Ours, absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// State of a program that searches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryCustomStatus {
+    /// The program `qmd`.
+    pub qmd: MemoryQmdStatus,
+}
+
+/// State of `qmd`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryQmdStatus {
+    /// Number of its collections.
+    pub collections: u64,
+    /// Time of its last update by this process, in Unix milliseconds.
+    pub last_update_at: Option<i64>,
 }
 
 /// Files and chunks of a source.

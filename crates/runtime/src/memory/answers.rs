@@ -2,16 +2,19 @@
 //! what is ours comes behind them.
 
 use openclaw_agent::host::{MemoryLines, MemoryQuestion};
-use openclaw_config::settings::{Citations, MemoryBackend};
-use openclaw_memory::{GetError, GetRequest, Hit, SearchAnswer, SearchMode, SearchRequest};
+use openclaw_config::settings::Citations;
+use openclaw_config::without_dots;
+use openclaw_memory::{GetError, GetRequest, Hit, SearchAnswer, SearchMode, SearchRequest, cut};
 use openclaw_protocol::params::memory::{MemoryFallback, MemoryHit};
 use openclaw_protocol::{AgentId, SessionKey};
+use openclaw_qmd::{QmdGetError, QmdQuestion};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Memories;
 use super::embedder::EmbedderChoice;
-use crate::setup::Settings;
+use super::held::AgentMemory;
+use super::qmd::{QMD, QmdAnswer};
 
 /// Largest number of hits that a model may ask for.
 const MOST_RESULTS: usize = 50;
@@ -48,7 +51,23 @@ impl Memories {
             Ok(memory) => memory,
             Err(reason) => return no_search(&reason.to_string()),
         };
-        let settings = self.settings();
+        let citations = self.settings().config.memory.citations;
+        let is_cited = cites(citations, session);
+        let asked = QmdQuestion {
+            query: question.query.clone(),
+            max_results: question.max_results,
+            min_score: question.min_score,
+        };
+        let fallback = match self.ask_qmd(&memory, Some(session), asked).await {
+            QmdAnswer::NotChosen => memory.choice().fallback.clone(),
+            QmdAnswer::Failed(fallback) => Some(fallback),
+            QmdAnswer::Denied => return found_by_qmd(Vec::new(), citations, 0),
+            QmdAnswer::Found(hits) => {
+                let most = self.settings().config.memory.qmd.limits.max_injected_chars();
+                let results = hits.into_iter().map(|hit| shown(hit, is_cited)).collect();
+                return found_by_qmd(results, citations, most);
+            }
+        };
         let request = SearchRequest {
             query: question.query,
             max_results: question.max_results.map(|most| most.min(MOST_RESULTS)),
@@ -57,8 +76,7 @@ impl Memories {
         };
         match memory.index.search(&request).await {
             Ok(answer) => {
-                let citations = settings.config.memory.citations;
-                let found = found(answer, &memory.choice(), citations, cites(citations, session), &settings);
+                let found = found(answer, &memory.choice(), citations, is_cited, fallback);
                 serde_json::to_value(found).unwrap_or_else(|error| no_search(&error.to_string()))
             }
             Err(error) => no_search(&error.to_string()),
@@ -74,11 +92,32 @@ impl Memories {
             }
         };
         let request = GetRequest { path: wish.path.clone(), from: wish.from, lines: wish.lines };
+        let refused = |error: String| json!({"path": wish.path, "text": "", "error": error});
+        let qmd = self.qmd(&memory).await;
+        let by_qmd = match &qmd {
+            Some(qmd) => qmd.get(&request).await,
+            None => None,
+        };
+        match by_qmd {
+            Some(Ok(answer)) => return json!({"text": answer.text, "path": answer.path}),
+            Some(Err(QmdGetError::Get(error))) => return refused(advice(&error)),
+            Some(Err(error)) => return refused(error.to_string()),
+            None => {}
+        }
         match memory.index.get(&request).await {
             Ok(answer) => json!({"text": answer.text, "path": answer.path}),
-            Err(error) => json!({"path": wish.path, "text": "", "error": advice(&error)}),
+            Err(GetError::PathRequired) if qmd.is_some() && escapes(&memory, &wish.path) => {
+                refused("path escapes workspace".to_owned())
+            }
+            Err(error) => refused(advice(&error)),
         }
     }
+}
+
+/// True if a path leads out of the workspace.
+fn escapes(memory: &AgentMemory, path: &str) -> bool {
+    let workspace = without_dots(&memory.resolved().workspace);
+    !without_dots(&workspace.join(path.trim())).starts_with(&workspace)
 }
 
 /// Words for a model that asked for lines that it can't have.
@@ -101,7 +140,7 @@ fn found(
     choice: &EmbedderChoice,
     citations: Citations,
     is_cited: bool,
-    settings: &Settings,
+    fallback: Option<MemoryFallback>,
 ) -> NotesFound {
     let mode = (answer.mode == SearchMode::Keyword).then_some("keyword");
     let note = (!answer.is_confident && !answer.hits.is_empty())
@@ -120,7 +159,7 @@ fn found(
         results,
         provider: choice.provider.clone(),
         model: choice.model.clone(),
-        fallback: fallback(choice, settings),
+        fallback,
         citations: citations.as_str(),
         mode,
         warning: answer.warning,
@@ -128,13 +167,27 @@ fn found(
     }
 }
 
-/// The provider, or the program, that was asked for and is not there.
-pub(super) fn fallback(choice: &EmbedderChoice, settings: &Settings) -> Option<MemoryFallback> {
-    if settings.config.memory.backend == MemoryBackend::Qmd {
-        let reason = "this version does not ask QMD; its own index is searched".to_owned();
-        return Some(MemoryFallback { from: "qmd".to_owned(), reason });
-    }
-    choice.fallback.clone()
+/// Hits of `qmd`, with texts whose sum is at most `most` UTF-16 units.
+fn found_by_qmd(mut results: Vec<MemoryHit>, citations: Citations, most: usize) -> Value {
+    let mut left = most;
+    results.retain_mut(|hit| {
+        let is_kept = left > 0;
+        let text = cut(&hit.snippet, left);
+        left = left.saturating_sub(text.encode_utf16().count());
+        hit.snippet.truncate(text.len());
+        is_kept
+    });
+    let found = NotesFound {
+        results,
+        provider: QMD.to_owned(),
+        model: QMD.to_owned(),
+        fallback: None,
+        citations: citations.as_str(),
+        mode: None,
+        warning: None,
+        note: None,
+    };
+    serde_json::to_value(found).unwrap_or_else(|error| no_search(&error.to_string()))
 }
 
 /// A hit as it is shown, with its place as a source if `is_cited`.

@@ -10,6 +10,7 @@ use openclaw_protocol::AgentId;
 
 use super::Shared;
 use super::embedder::EmbedderChoice;
+use super::qmd::HeldQmd;
 use super::resolve::index_settings;
 use super::transcripts::AgentTranscripts;
 use crate::setup::Settings;
@@ -26,6 +27,8 @@ pub struct AgentMemory {
     pub(super) index: Memory,
     pub(super) resolved: Lock<Arc<ResolvedMemory>>,
     pub(super) choice: Lock<Arc<EmbedderChoice>>,
+    /// The program that searches in the place of the index, once it was needed.
+    pub(super) qmd: tokio::sync::Mutex<Option<HeldQmd>>,
 }
 
 type Lock<T> = parking_lot::Mutex<T>;
@@ -33,6 +36,13 @@ type Lock<T> = parking_lot::Mutex<T>;
 impl AgentMemory {
     pub(super) fn choice(&self) -> Arc<EmbedderChoice> {
         Arc::clone(&self.choice.lock())
+    }
+
+    pub(super) async fn close(&self) {
+        if let Some(qmd) = self.qmd.lock().await.take() {
+            qmd.close().await;
+        }
+        self.index.close().await;
     }
 
     pub(super) fn resolved(&self) -> Arc<ResolvedMemory> {
@@ -99,7 +109,7 @@ impl HeldMemory {
                 }
                 return Self { memory: old.memory, config, index, chosen_at };
             }
-            old.memory.index.close().await;
+            old.memory.close().await;
         }
         let transcripts = index.sessions.then(|| {
             Arc::new(AgentTranscripts::new(shared, settings, agent))
@@ -110,6 +120,7 @@ impl HeldMemory {
             index: Memory::open(index.clone(), choice.embedder.clone(), transcripts),
             resolved: Lock::new(Arc::new(resolved)),
             choice: Lock::new(Arc::new(choice)),
+            qmd: tokio::sync::Mutex::default(),
         };
         Self { memory: Arc::new(memory), config, index, chosen_at }
     }

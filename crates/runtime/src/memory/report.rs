@@ -12,10 +12,12 @@ use openclaw_protocol::params::memory::{
     MemoryCacheStatus, MemoryIndexResult, MemoryIndexStatus, MemoryPart, MemoryScan, MemorySearchResult,
     MemorySourceCount, MemorySourceScan, MemoryStatusResult, MemoryVectorStatus,
 };
+use openclaw_qmd::QmdQuestion;
 
-use super::answers::{fallback, shown};
+use super::answers::shown;
 use super::embedder::{ADVICE, EmbedderChoice};
 use super::held::AgentMemory;
+use super::qmd::QmdAnswer;
 use super::{Memories, NoMemory};
 use crate::setup::Settings;
 
@@ -35,15 +37,18 @@ impl Memories {
         for agent in agents {
             match self.of(agent).await {
                 Ok(memory) => {
-                    let index_error = match depth.index {
+                    let has_qmd = self.qmd(&memory).await.is_some();
+                    let own_depth = if has_qmd { StatusDepth::default() } else { depth };
+                    let index_error = match own_depth.index {
                         true => {
                             self.synced(&memory, false).await.map_or_else(Some, |report| failure(&report))
                         }
                         false => None,
                     };
-                    let mut told = status_of(&memory, &self.settings(), depth.probe).await;
+                    let mut told = status_of(&memory, &self.settings(), own_depth.probe).await;
                     told.index_error = index_error;
-                    if depth.probe && memory.choice().embedder.is_none() {
+                    self.tell_of_qmd(&memory, depth, &mut told).await;
+                    if own_depth.probe && memory.choice().embedder.is_none() {
                         told.status.notes.extend(self.local_servers().await);
                     }
                     result.agents.push(told);
@@ -73,7 +78,10 @@ impl Memories {
         let mut result = MemoryIndexResult::default();
         for agent in agents {
             match self.of(agent).await {
-                Ok(memory) => result.agents.push(self.indexed(&memory, force).await),
+                Ok(memory) => result.agents.push(match self.update_qmd(&memory, force).await {
+                    Some(done) => done,
+                    None => self.indexed(&memory, force).await,
+                }),
                 Err(reason) => result.absent.push(absent(agent, &reason)),
             }
         }
@@ -86,9 +94,10 @@ impl Memories {
     /// The reason why they were not looked at, for people.
     pub async fn look(&self, agent: &AgentId) -> Result<(), String> {
         let memory = self.of(agent).await.map_err(|reason| reason.to_string())?;
-        let request = SyncRequest { force: false, until: SyncUntil::Searchable };
-        let report = memory.index.sync(request).await.map_err(|error| error.to_string())?;
-        report.error.map_or(Ok(()), Err)
+        if self.qmd(&memory).await.is_some() {
+            return Ok(());
+        }
+        searchable(&memory).await
     }
 
     /// Looks at all files, transcripts too, and waits for texts and vectors. If the provider fails and there is a
@@ -143,11 +152,34 @@ impl Memories {
         min_score: Option<f64>,
     ) -> Result<MemorySearchResult, String> {
         let memory = self.of(agent).await.map_err(|reason| reason.to_string())?;
+        let question = QmdQuestion { query: query.to_owned(), max_results, min_score };
+        let fallback = match self.ask_qmd(&memory, None, question).await {
+            QmdAnswer::Found(hits) => {
+                let results = hits.into_iter().map(|hit| shown(hit, false)).collect();
+                return Ok(MemorySearchResult { results, warning: None });
+            }
+            QmdAnswer::NotChosen | QmdAnswer::Denied => None,
+            QmdAnswer::Failed(fallback) => {
+                // Nobody else has looked at the files.
+                searchable(&memory).await?;
+                Some(format!(
+                    "QMD does not answer, and the index of this program is searched: {}",
+                    fallback.reason
+                ))
+            }
+        };
         let request = SearchRequest { query: query.to_owned(), max_results, min_score, session: None };
         let answer = memory.index.search(&request).await.map_err(|error| error.to_string())?;
         let results = answer.hits.into_iter().map(|hit| shown(hit, false)).collect();
-        Ok(MemorySearchResult { results, warning: answer.warning })
+        Ok(MemorySearchResult { results, warning: fallback.or(answer.warning) })
     }
+}
+
+/// Looks at the files, so that keywords find what stands there now.
+async fn searchable(memory: &AgentMemory) -> Result<(), String> {
+    let request = SyncRequest { force: false, until: SyncUntil::Searchable };
+    let report = memory.index.sync(request).await.map_err(|error| error.to_string())?;
+    report.error.map_or(Ok(()), Err)
 }
 
 fn absent(agent: &AgentId, reason: &NoMemory) -> MemoryAbsent {
@@ -228,23 +260,24 @@ async fn status_of(memory: &AgentMemory, settings: &Settings, probed: bool) -> A
             .collect(),
         sources: names,
         extra_paths: resolved.extra_paths.clone(),
-        cache: MemoryCacheStatus {
+        cache: Some(MemoryCacheStatus {
             enabled: resolved.cache,
             entries: found.cache_entries as u64,
             max_entries: resolved.cache_entries.map(|most| most as u64),
-        },
-        fts: MemoryPart {
+        }),
+        fts: Some(MemoryPart {
             enabled: resolved.hybrid,
             available: resolved.hybrid && store_error.is_none(),
             error: store_error,
-        },
-        fallback: fallback(&choice, settings),
+        }),
+        fallback: choice.fallback.clone(),
         vector: MemoryVectorStatus {
             enabled: resolved.vectors,
             available: resolved.vectors && choice.embedder.is_some(),
             dims: found.dimensions.map(|dims| dims as u64),
         },
         batch: batch(&choice, &resolved),
+        custom: None,
         bytes: (found.bytes > 0).then_some(found.bytes),
         pending: (found.pending > 0 && choice.embedder.is_some()).then_some(found.pending as u64),
         notes: notes(memory, &found),

@@ -100,7 +100,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    pub(crate) fn start(lock: Option<&CommandLock>) -> io::Result<Self> {
+    #[cfg(test)]
+    fn start(lock: Option<&CommandLock>) -> io::Result<Self> {
         Self::start_with(lock, &[], &[])
     }
 

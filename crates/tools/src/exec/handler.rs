@@ -2,26 +2,17 @@
 //! environment of the commands of `exec` (decision 18).
 
 use std::io;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-
-use std::os::unix::process::ExitStatusExt as _;
 
 use openclaw_agent::hooks::answer::MAX_ANSWER;
 use openclaw_agent::hooks::program::Running;
 use openclaw_agent::hooks::{Program, ProgramError, Programs};
 use secrecy::ExposeSecret as _;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStdin, Command};
-use tokio::time::timeout;
 
 use super::environment::compose;
 use super::settings::ExecSettings;
-use crate::command::guard::Guard;
-use crate::command::session::signal_name;
+use crate::command::program::{ProgramAnswer, ProgramCall, ProgramFailure, ending};
 
-/// Time for which processes that a finished handler left behind may hold its output open.
-const GRACE: Duration = Duration::from_millis(500);
 /// Bytes of what a handler says beside its answer that are kept, the last ones.
 const KEPT_WORDS: usize = 2_000;
 
@@ -38,125 +29,54 @@ impl Handlers {
         Self { settings }
     }
 
-    async fn answer(&self, program: &Program, input: Vec<u8>) -> Result<Vec<u8>, ProgramError> {
-        let mut guard = Guard::start(self.settings.lock.as_ref()).map_err(ProgramError::Start)?;
-        let mut child = self.start(program, &guard).map_err(ProgramError::Start)?;
-        let stdin = child.stdin.take();
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let output = child.stdout.take();
-        let words = child.stderr.take();
-        let heard = {
-            let talk = async {
-                let say = say(stdin, &input);
-                let listen = listen(output, &mut out);
-                let overhear = overhear(words, &mut err);
-                let ((), heard, ()) = tokio::join!(say, listen, overhear);
-                heard
-            };
-            tokio::pin!(talk);
-            tokio::select! { biased;
-                heard = &mut talk => heard,
-                // Processes it left behind may hold its output open for ever.
-                status = child.wait() => match status {
-                    Ok(_) => timeout(GRACE, talk).await.unwrap_or(OutputAmount::All),
-                    Err(error) => return Err(ProgramError::Start(error)),
-                },
-            }
-        };
-        if heard == OutputAmount::TooMuch {
-            return Err(ProgramError::TooMuchOutput(MAX_ANSWER));
-        }
-        let status = child.wait().await.map_err(ProgramError::Start)?;
-        // Processes that the handler left behind are killed.
-        guard.kill();
-        let stderr = one_line(&err);
-        if status.success() {
-            if !stderr.is_empty() {
-                tracing::debug!(hook = %program.hook, "hook said: {stderr}");
-            }
-            return Ok(out);
-        }
-        Err(ProgramError::Failed { status: ending(status), stderr })
-    }
-
-    fn start(&self, program: &Program, guard: &Guard) -> io::Result<Child> {
-        let (file, arguments) = program.command.split_first().ok_or(io::ErrorKind::NotFound)?;
+    async fn answer(
+        &self,
+        program: &Program,
+        input: Vec<u8>,
+        limit: Duration,
+    ) -> Result<Vec<u8>, ProgramError> {
+        let (file, arguments) = program
+            .command
+            .split_first()
+            .ok_or_else(|| ProgramError::Start(io::ErrorKind::NotFound.into()))?;
         let own: Vec<(String, String)> = program
             .env
             .iter()
             .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
             .collect();
-        Command::new(file)
-            .args(arguments)
-            .current_dir(&program.dir)
-            .env_clear()
-            .envs(compose(&self.settings, &own, None))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(guard.group())
-            .kill_on_drop(true)
-            .spawn()
+        let call = ProgramCall {
+            program: file.clone(),
+            arguments: arguments.to_vec(),
+            environment: compose(&self.settings, &own, None),
+            directory: program.dir.clone(),
+            input,
+            limit,
+            max_answer: MAX_ANSWER,
+            max_said: KEPT_WORDS,
+            lock: self.settings.lock.clone(),
+        };
+        let ProgramAnswer { output, said } = call.answer().await.map_err(error)?;
+        if !said.is_empty() {
+            tracing::debug!(hook = %program.hook, "hook said: {said}");
+        }
+        Ok(output)
     }
 }
 
 impl Programs for Handlers {
     fn run<'a>(&'a self, program: &'a Program, input: Vec<u8>, limit: Duration) -> Running<'a> {
-        Box::pin(async move {
-            // Dropping the attempt kills the whole group.
-            match timeout(limit, self.answer(program, input)).await {
-                Ok(answered) => answered,
-                Err(_) => Err(ProgramError::TimedOut(limit)),
-            }
-        })
+        Box::pin(self.answer(program, input, limit))
     }
 }
 
-/// Amount of output received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OutputAmount {
-    All,
-    TooMuch,
-}
-
-/// A handler that does not listen misses nothing it wanted.
-async fn say(stdin: Option<ChildStdin>, input: &[u8]) {
-    if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(input).await;
-        let _ = stdin.shutdown().await;
-    }
-}
-
-async fn listen(output: Option<impl AsyncRead + Unpin>, heard: &mut Vec<u8>) -> OutputAmount {
-    let Some(output) = output else { return OutputAmount::All };
-    let mut bounded = output.take(MAX_ANSWER as u64 + 1);
-    // An error is the end too.
-    let _ = bounded.read_to_end(heard).await;
-    if heard.len() > MAX_ANSWER { OutputAmount::TooMuch } else { OutputAmount::All }
-}
-
-/// Reads to the end, so that whoever talks is not held up, and keeps the last of it.
-async fn overhear(words: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
-    let Some(mut words) = words else { return };
-    let mut buffer = [0; 4_096];
-    while let Ok(count @ 1..) = words.read(&mut buffer).await {
-        kept.extend_from_slice(buffer.get(..count).unwrap_or_default());
-        let excess = kept.len().saturating_sub(KEPT_WORDS);
-        kept.drain(..excess);
-    }
-}
-
-fn one_line(words: &[u8]) -> String {
-    let text = String::from_utf8_lossy(words);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join(" | ").chars().filter(|letter| !letter.is_control()).collect()
-}
-
-fn ending(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {}", signal_name(signal)),
-        (None, None) => "no status".to_owned(),
+fn error(failure: ProgramFailure) -> ProgramError {
+    match failure {
+        ProgramFailure::NotStarted(error) => ProgramError::Start(error),
+        ProgramFailure::TimedOut(limit) => ProgramError::TimedOut(limit),
+        ProgramFailure::TooMuchOutput(most) => ProgramError::TooMuchOutput(most),
+        ProgramFailure::Failed { status, said } => {
+            ProgramError::Failed { status: ending(&status), stderr: said }
+        }
     }
 }
 

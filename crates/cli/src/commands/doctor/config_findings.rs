@@ -2,14 +2,14 @@
 
 use openclaw_agent::hooks::not_loaded;
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
-use openclaw_config::settings::GatewayMode;
-use openclaw_config::{ConfigIssueKind, ExposedState, Issue, exposed_state};
+use openclaw_config::settings::{GatewayMode, MemoryBackend};
+use openclaw_config::{Config, ConfigIssueKind, ExposedState, Issue, exposed_state};
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::select::fallbacks_left_out;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::memory::AgentMemoryStatus;
-use openclaw_runtime::memory::NoMemory;
+use openclaw_runtime::memory::{NoMemory, qmd_program};
 use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::checkup::{Finding, Severity};
 
@@ -77,7 +77,7 @@ pub(super) fn hooks(context: &CliContext) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Reports agents whose memory would be one file, and those whose provider of embeddings can't be used.
+/// Reports agents whose memory would be one file, and providers and programs of memory that can't be used.
 pub(super) fn of_memory(context: &CliContext) -> Vec<Finding> {
     let config = context.config_or_default();
     let agents: Vec<AgentId> =
@@ -97,7 +97,16 @@ pub(super) fn of_memory(context: &CliContext) -> Vec<Finding> {
         lacks
             .then(|| ("memory.embeddings", Severity::Warning, format!("Memory of agent {agent_id}: {notes}")))
     });
-    shared.into_iter().chain(wordy).map(finding).collect()
+    shared.into_iter().chain(wordy).map(finding).chain(missing_qmd(&config)).collect()
+}
+
+fn missing_qmd(config: &Config) -> Option<Finding> {
+    let is_asked = |agent: &AgentId| config.memory_off(agent).is_none();
+    let is_chosen = config.memory.backend == MemoryBackend::Qmd && config.agent_ids().iter().any(is_asked);
+    let reason = if is_chosen { qmd_program(config).err()? } else { return None };
+    let message =
+        format!("memory.backend is qmd, and the index of this program is searched in its place: {reason}.");
+    Some(Finding { id: "memory.qmd", severity: Severity::Warning, message, repairs: Vec::new() })
 }
 
 /// Returns a sentence about variables that the config names and that are not set here. The service may have them.

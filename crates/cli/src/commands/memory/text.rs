@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use openclaw_protocol::params::memory::{
-    AgentMemoryIndexed, AgentMemoryStatus, MemoryHit, MemoryIndexStatus, MemoryVectorStatus,
+    AgentMemoryIndexed, AgentMemoryStatus, MemoryHit, MemoryIndexStatus, MemoryPart, MemoryVectorStatus,
 };
 
 use crate::context::CliContext;
@@ -51,14 +51,18 @@ pub(super) fn status(agent: &AgentMemoryStatus, was_indexed: bool, context: &Cli
     if let Some(dims) = status.vector.dims {
         lines.push(format!("Vector dims: {dims}"));
     }
-    lines.push(format!("FTS: {}", keywords(status)));
-    push(&mut lines, "FTS error", status.fts.error.as_deref().unwrap_or_default());
-    lines.push(match status.cache.enabled {
-        true => format!("Embedding cache: enabled ({} entries)", status.cache.entries),
-        false => "Embedding cache: disabled".to_owned(),
-    });
-    if let Some(most) = status.cache.max_entries.filter(|_| status.cache.enabled) {
-        lines.push(format!("Cache cap: {most}"));
+    if let Some(fts) = &status.fts {
+        lines.push(format!("FTS: {}", keywords(fts)));
+        push(&mut lines, "FTS error", fts.error.as_deref().unwrap_or_default());
+    }
+    if let Some(cache) = &status.cache {
+        lines.push(match cache.enabled {
+            true => format!("Embedding cache: enabled ({} entries)", cache.entries),
+            false => "Embedding cache: disabled".to_owned(),
+        });
+        if let Some(most) = cache.max_entries.filter(|_| cache.enabled) {
+            lines.push(format!("Cache cap: {most}"));
+        }
     }
     let batch = &status.batch;
     let is_on = if batch.enabled { "enabled" } else { "disabled" };
@@ -131,11 +135,13 @@ pub(crate) fn row(status: &MemoryIndexStatus) -> String {
     parts.push(format!("sources {}", status.sources.join(", ")));
     parts.push(format!("plugin {}", openclaw_config::settings::MEMORY_PLUGIN));
     parts.push(format!("vector {}", if status.vector.enabled { vector(&status.vector) } else { "off" }));
-    parts.push(format!("fts {}", if status.fts.enabled { keywords(status) } else { "off" }));
-    parts.push(match status.cache.enabled {
-        true => format!("cache on ({})", status.cache.entries),
+    parts.extend(
+        status.fts.as_ref().map(|fts| format!("fts {}", if fts.enabled { keywords(fts) } else { "off" })),
+    );
+    parts.extend(status.cache.as_ref().map(|cache| match cache.enabled {
+        true => format!("cache on ({})", cache.entries),
         false => "cache off".to_owned(),
-    });
+    }));
     parts.join(" · ")
 }
 
@@ -163,8 +169,8 @@ fn vector(vector: &MemoryVectorStatus) -> &'static str {
     }
 }
 
-fn keywords(status: &MemoryIndexStatus) -> &'static str {
-    match (status.fts.enabled, status.fts.available) {
+fn keywords(fts: &MemoryPart) -> &'static str {
+    match (fts.enabled, fts.available) {
         (false, _) => "disabled",
         (true, true) => "ready",
         (true, false) => "unavailable",
