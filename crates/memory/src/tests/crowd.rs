@@ -18,7 +18,7 @@ fn settings_in(directory: &Path) -> MemorySettings {
     }
 }
 
-/// What `openclaw memory index --force` does, again and again, each time as if the command had just started.
+/// Reindexes again and again, each time as if `openclaw memory index --force` had just started.
 #[tokio::test(flavor = "multi_thread")]
 async fn command_that_reindexes() {
     let Some(directory) = std::env::var_os(REINDEXED_IN).map(PathBuf::from) else { return };
