@@ -2,7 +2,7 @@
 //!
 //! The allocator of glibc keeps a heap for each thread and returns only what is free at a heap's end. A long-lived process
 //! whose threads hand values to each other ends up with free pages in the middle of each: after 50,000 turns a third of the
-//! gateway's memory. This is the only crate with `unsafe` code, and these two calls are all it does.
+//! gateway's memory. These two calls are all its `unsafe` code.
 
 /// Lets all threads share one heap. Each of several would grow to what its thread needs at its busiest, and what one thread frees
 /// of another's stands between what is in use. Call it before the first thread is started: a heap that is there stays. Whoever set

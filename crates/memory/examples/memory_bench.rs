@@ -116,6 +116,16 @@ fn processor_time() -> Duration {
     Duration::from_millis(fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10)
 }
 
+/// Bytes that this process has read and written, from and to files of all kinds.
+fn bytes_read_and_written() -> (u64, u64) {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let number = |name: &str| {
+        let line = io.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.trim().parse().unwrap_or_default()
+    };
+    (number("rchar:"), number("wchar:"))
+}
+
 async fn search_all(memory: &Memory, label: &str, queries: &[String]) {
     let mut taken = Vec::new();
     let before = processor_time();
@@ -190,12 +200,23 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
         first.hits.len(),
         first.mode
     );
-    let started = Instant::now();
+    memory.close().await;
+    drop(memory);
+    // What was written just before is looked at once more.
+    let memory = Memory::open(settings.clone(), Some(embedder.clone()), None);
+    memory.sync(SyncRequest { force: false, until: SyncUntil::Searchable }).await?;
+    memory.close().await;
+    drop(memory);
+    let memory = Memory::open(settings.clone(), Some(embedder.clone()), None);
+    let (started, before) = (Instant::now(), (bytes_read_and_written(), processor_time()));
     let report = memory.sync(SyncRequest { force: false, until: SyncUntil::Searchable }).await?;
+    let (spent, io) = (processor_time().saturating_sub(before.1), bytes_read_and_written());
     println!(
-        "  a sync without changes              {:?} ({} unchanged)",
+        "  a start without changes             {:?} ({spent:?} of processor, {} unchanged, {} KiB read, {} KiB written)",
         started.elapsed(),
-        report.unchanged
+        report.unchanged,
+        (io.0 - before.0.0) / 1024,
+        (io.1 - before.0.1) / 1024
     );
     search_all(&memory, "hybrid", &queries).await;
     let han: Vec<String> = (0..200)
@@ -203,6 +224,17 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
         .collect();
     search_all(&memory, "hybrid, Han", &han).await;
     println!("  resident while searching            {} KiB above idle", resident_kib().saturating_sub(idle));
+    let forced = memory.sync(SyncRequest { force: true, until: SyncUntil::Embedded });
+    let searches = search_all(&memory, "hybrid while everything is indexed anew", &queries);
+    let started = Instant::now();
+    let (forced, ()) =
+        tokio::join!(async { forced.await.map(|report| (report, started.elapsed())) }, searches);
+    let (report, taken) = forced?;
+    println!(
+        "  a forced reindex                    {taken:?} ({} files, {} pending)",
+        report.indexed, report.pending
+    );
+    search_all(&memory, "hybrid after that", &queries).await;
     memory.set_embedder(None);
     search_all(&memory, "keywords alone", &queries).await;
     memory.set_embedder(Some(embedder));
@@ -221,6 +253,14 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     println!("  a changed file is found after       {:?}", started.elapsed());
+    let before = processor_time();
+    let started = Instant::now();
+    memory.sync(SyncRequest { force: true, until: SyncUntil::Embedded }).await?;
+    println!(
+        "  a forced reindex without searches   {:?} ({:?} of processor)",
+        started.elapsed(),
+        processor_time() - before
+    );
     memory.release().await;
     println!("  resident after the release          {} KiB above idle", resident_kib().saturating_sub(idle));
     println!(
@@ -231,8 +271,13 @@ async fn measure(chunks: usize, dimensions: usize, files: usize) -> Result<(), B
     Ok(())
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // As the gateway does.
+    openclaw_heap::share_one();
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure_all())
+}
+
+async fn measure_all() -> Result<(), Box<dyn std::error::Error>> {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
     match numbers.as_slice() {
         [] => {

@@ -57,10 +57,29 @@ pub mod fuzzing {
         crate::words::query_terms(text, 256).len()
     }
 
-    /// Renders a transcript.
+    /// Asks SQLite what OpenClaw 2026.2.9 would ask for a query, and returns whether it understands that.
     #[must_use]
-    pub fn transcript(jsonl: &str) -> String {
-        crate::sessions::render(jsonl, str::to_owned).text
+    pub fn keyword_query(query: &str) -> bool {
+        thread_local! {
+            static TABLE: Option<rusqlite::Connection> = {
+                let table = rusqlite::Connection::open_in_memory().ok();
+                let sql = "CREATE VIRTUAL TABLE chunks_fts USING fts5(text); INSERT INTO chunks_fts VALUES ('apple trees')";
+                table.filter(|table| table.execute_batch(sql).is_ok())
+            };
+        }
+        let Some(query) = crate::search::compat_query(query) else { return true };
+        let sql = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?1";
+        TABLE.with(|table| {
+            table
+                .as_ref()
+                .is_some_and(|table| table.query_row(sql, [query], |row| row.get::<_, i64>(0)).is_ok())
+        })
+    }
+
+    /// Renders a transcript, and returns its lines with their numbers in the file.
+    #[must_use]
+    pub fn transcript(jsonl: &str) -> (String, Vec<u32>) {
+        crate::sessions::render(jsonl, str::to_owned).into_parts()
     }
 
     /// Reads a list of documents.

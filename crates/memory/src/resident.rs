@@ -31,11 +31,11 @@ pub(crate) struct Resident {
 /// Relation of a [`Resident`] to the state that a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It is of that state.
+    /// The same state.
     Current,
-    /// It is of an older state, or of another file.
+    /// An older state, or one of another file.
     Behind,
-    /// Another search has brought it to a newer state.
+    /// A newer state, to which another search has brought it.
     Ahead,
 }
 

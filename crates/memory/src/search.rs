@@ -292,7 +292,7 @@ impl Searcher {
 }
 
 /// The keyword query of OpenClaw 2026.2.9: runs of ASCII letters, digits and `_`, all of which must occur.
-fn compat_query(query: &str) -> Option<String> {
+pub(crate) fn compat_query(query: &str) -> Option<String> {
     let words = query
         .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty());

@@ -179,6 +179,11 @@ impl RenderedTranscript {
         self.lines.push(line);
     }
 
+    /// Returns the text, and for each line of it that of the file.
+    pub(crate) fn into_parts(self) -> (String, Vec<u32>) {
+        (self.text, self.lines)
+    }
+
     fn remove_last(&mut self) {
         self.text.truncate(self.text.rfind('\n').unwrap_or_default());
         self.lines.pop();

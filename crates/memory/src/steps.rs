@@ -7,7 +7,7 @@ pub(crate) enum Step {
     TablesMade,
     /// The files were looked at.
     Scanned,
-    /// It is recorded that everything is written anew, not committed.
+    /// The begin of a reindex is recorded, not committed.
     RewritingBegun,
     /// A file is written, not committed.
     FileWritten,
@@ -19,7 +19,7 @@ pub(crate) enum Step {
     BeforeCommit,
     /// A transaction is committed.
     AfterCommit,
-    /// Everything is written anew, and the record of it is not committed.
+    /// The end of a reindex is recorded, not committed.
     RewritingEnded,
     /// Segments are merged, not committed.
     SegmentsMerged,

@@ -1,4 +1,4 @@
-//! What a caller asks of a sync, and what it is told.
+//! Options and results of a sync.
 
 /// Options of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Helpers of tests in several modules, and tests of memory as a whole.
 
 mod bad_input;
+mod crowd;
 mod embedding;
 mod index_file;
 pub(crate) mod kills;

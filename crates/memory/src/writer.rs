@@ -141,8 +141,8 @@ impl<'c> IndexWriter<'c> {
     pub(crate) fn put_file(&mut self, file: &IndexedFile<'_>, rewrite: Rewrite) -> Result<(), StoreError> {
         self.has_changed = true;
         let before = self.chunks_of(file.path)?;
-        let mut vectors =
-            if rewrite == Rewrite::NewIdentity { HashMap::new() } else { self.vectors_of(&before)? };
+        let vectors =
+            if rewrite == Rewrite::NewIdentity { ChunkVectors::default() } else { self.vectors_of(&before)? };
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut wanted = Vec::with_capacity(file.chunks.len());
         for chunk in file.chunks.iter().filter(|chunk| !chunk.is_blank()) {
@@ -165,14 +165,25 @@ impl<'c> IndexWriter<'c> {
         };
         for row in before.iter().filter(|row| !kept.contains(row.id.as_str())) {
             self.remove_chunk(row, file.path)?;
+            if !(vectors.ids.contains(&row.id) && wanted.iter().any(|(id, _, _)| *id == row.id)) {
+                self.remove_shared(&row.id)?;
+            }
         }
         for (id, hash, chunk) in wanted.iter().filter(|(id, _, _)| !kept.contains(id.as_str())) {
-            let vector = match vectors.remove(hash) {
-                Some(vector) => Some(vector),
+            let vector = match vectors.by_hash.get(hash) {
+                Some(vector) => Some(vector.clone()),
                 None if self.wants_vectors => cache::get(&self.transaction, &self.meta, hash)?,
                 None => None,
             };
-            self.add_chunk(file, id, hash, chunk, vector.filter(|vector| self.fits(vector)))?;
+            let vector = vector.filter(|vector| self.fits(vector));
+            let document = self.add_chunk(file, id, hash, chunk, vector.as_deref())?;
+            match vector {
+                // The other program's table has it under this id already.
+                Some(vector) if vectors.ids.contains(id) => self.put_own_vector(document, &vector)?,
+                Some(vector) => self.put_vector(document, id, &vector)?,
+                None if self.wants_vectors => self.add_pending(document)?,
+                None => {}
+            }
         }
         self.put_file_row(file)?;
         reached(Step::FileWritten);
@@ -184,6 +195,7 @@ impl<'c> IndexWriter<'c> {
         self.has_changed = true;
         for row in self.chunks_of(path)? {
             self.remove_chunk(&row, path)?;
+            self.remove_shared(&row.id)?;
         }
         self.forget_file_row(path)?;
         self.transaction.prepare_cached("DELETE FROM openclaw_files WHERE path = ?1")?.execute([path])?;
@@ -209,7 +221,6 @@ impl<'c> IndexWriter<'c> {
 
     fn remove_chunk(&mut self, row: &ChunkRow, path: &str) -> Result<(), StoreError> {
         self.transaction.prepare_cached("DELETE FROM chunks WHERE rowid = ?1")?.execute([row.row])?;
-        self.remove_shared(&row.id)?;
         self.stamp.chunks -= 1;
         self.stamp.rows = self.stamp.rows.wrapping_sub(row.row);
         let is_there = match row.fts {
@@ -233,15 +244,16 @@ impl<'c> IndexWriter<'c> {
         }
     }
 
+    /// Adds a chunk and returns its document, whose vector is still to be stored.
     fn add_chunk(
         &mut self,
         file: &IndexedFile<'_>,
         id: &str,
         hash: &str,
         chunk: &Chunk,
-        vector: Option<Vec<f32>>,
-    ) -> Result<(), StoreError> {
-        let embedding = match &vector {
+        vector: Option<&[f32]>,
+    ) -> Result<i64, StoreError> {
+        let embedding = match vector {
             Some(vector) if self.is_shared() => cache::to_json(vector),
             _ => "[]".to_owned(),
         };
@@ -278,12 +290,7 @@ impl<'c> IndexWriter<'c> {
         ])?;
         let fts = self.transaction.last_insert_rowid();
         drop(insert);
-        let document = self.add_document(row, id, Some(fts), &chunk.text)?;
-        match vector {
-            Some(vector) => self.put_vector(document, id, &vector),
-            None if self.wants_vectors => self.add_pending(document),
-            None => Ok(()),
-        }
+        self.add_document(row, id, Some(fts), &chunk.text)
     }
 }
 
@@ -295,6 +302,14 @@ struct ChunkRow {
     hash: String,
     document: Option<i64>,
     fts: Option<i64>,
+}
+
+/// Vectors that chunks of a file have.
+#[derive(Debug, Default)]
+struct ChunkVectors {
+    by_hash: HashMap<String, Vec<f32>>,
+    /// Ids of the chunks that have one.
+    ids: HashSet<String>,
 }
 
 /// Returns the first bits of a chunk's id, which tell whether a row still is the same chunk.

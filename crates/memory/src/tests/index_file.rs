@@ -62,6 +62,28 @@ async fn an_index_without_the_other_programs_table_gets_it_and_asks_nobody() {
 }
 
 #[tokio::test]
+async fn a_table_that_cannot_be_used_stops_nothing() {
+    for damage in [
+        "DROP TABLE chunks_vec_rowids",
+        "DROP TABLE chunks_vec_chunks",
+        "DROP TABLE chunks_vec_vector_chunks00",
+        "DROP TABLE chunks_vec_info",
+        "UPDATE chunks_vec_chunks SET rowids = x'00', validity = x'00'",
+        "DELETE FROM chunks_vec_rowids",
+    ] {
+        let (place, embedder) = indexed().await;
+        open_file(&place.store()).execute_batch(damage).unwrap();
+        let memory = place.open(Some(embedder.clone()));
+        place.write("memory/2026-01-29.md", "apple trees and a walrus");
+        let report = sync(&memory).await;
+        assert_eq!((report.error, report.pending), (None, 0), "{damage}");
+        assert_eq!(paths(&memory, "walrus").await, ["memory/2026-01-29.md"], "{damage}");
+        assert_eq!(force(&memory).await.error, None, "{damage}");
+        assert_eq!(memory.status().await.unwrap().vectors, 13, "{damage}");
+    }
+}
+
+#[tokio::test]
 async fn a_reindex_that_was_interrupted_goes_on() {
     for rewrite in [Rewrite::All, Rewrite::NewIdentity] {
         let (place, embedder) = indexed().await;

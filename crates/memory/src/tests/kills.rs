@@ -1,5 +1,6 @@
 //! Row 10 of the list of `known_bad`: processes that are killed in the middle, at each named step of a sync and at random,
-//! also on a disk that is full. `OPENCLAW_TEST_KILLS` sets how many.
+//! also on a disk that is full. `OPENCLAW_TEST_KILLS` sets how many. `OPENCLAW_TEST_FAULTY_DISK` names the library that
+//! `crates/testkit/src/faulty_disk/faults.c` makes: then calls fail in the middle of one life in four.
 
 use std::collections::HashSet;
 use std::process::{Child, Command, Stdio};
@@ -18,7 +19,7 @@ const KILLED_IN: &str = "OPENCLAW_TEST_MEMORY_KILLED_IN";
 const KILLED_AT: &str = "OPENCLAW_TEST_MEMORY_KILLED_AT";
 
 /// Longest wait for a step. One that does not come makes one more kill at random.
-const LONGEST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(3);
 
 const STEPS: &[Step] = &[
     Step::TablesMade,
@@ -72,7 +73,7 @@ fn settings_in(workspace: &Path, store: &Path) -> MemorySettings {
     MemorySettings {
         sync: SyncSettings { watch: false, ..SyncSettings::default() },
         // Small chunks, so that there are enough for codes.
-        chunking: Chunking { tokens: 16, overlap: 0 },
+        chunking: Chunking { tokens: 8, overlap: 0 },
         ..MemorySettings::new(workspace, store)
     }
 }
@@ -83,16 +84,16 @@ async fn b10_process_that_is_killed() {
     let workspace = PathBuf::from(directory).join("ws");
     let store = workspace.with_file_name("state").join("main.sqlite");
     let memory = open_with(settings_in(&workspace, &store), Some(FakeEmbedder::new()));
-    let start = u64::from(std::process::id());
-    for round in start.. {
-        for file in 0..40 {
+    let start = u64::from(std::process::id()) * 4;
+    for round in start + kind_of_first_round().. {
+        for file in 0..24 {
             let path = workspace.join(format!("memory/{file}.md"));
             if (round + file) % 11 == 0 {
                 let _ = std::fs::remove_file(path);
                 continue;
             }
             // Most of it stays as it was.
-            let text: String = (0..30)
+            let text: String = (0..24)
                 .map(|line| {
                     format!(
                         "version {} file {file} line {line} of words\n",
@@ -118,12 +119,51 @@ async fn b10_process_that_is_killed() {
     }
 }
 
-fn start(place: &Place, at: Option<&str>, limit: Option<u64>) -> Child {
+/// Kind of the round in which the step that is waited for comes first.
+fn kind_of_first_round() -> u64 {
+    let at = std::env::var(KILLED_AT).unwrap_or_default();
+    match at.split(' ').next().unwrap_or_default() {
+        "RewritingBegun" | "RewritingEnded" => 2,
+        "VectorsShared" | "CodesComputed" | "CodesWritten" => 3,
+        _ => u64::from(std::process::id()) % 2,
+    }
+}
+
+/// Makes a process whose disk fails once or for good, as the library is told in its file: which calls, the first that
+/// fails, how many, and with which error; without one, half is written.
+fn on_faulty_disk(place: &Place, library: &std::ffi::OsStr, random: &mut impl FnMut(u64) -> u64) -> Command {
+    const SLOT: usize = 6 * 4 + 64 + 512;
+    let (kind, first) = ([1, 1, 2, 5][random(4) as usize], 1 + random(200) as u32);
+    let (times, error) = ([1, 1, u32::MAX][random(3) as usize], [5, 28, 0][random(3) as usize]);
+    let mut slots: Vec<u8> =
+        [kind, first, times, error].iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
+    slots.resize(4 * SLOT, 0);
+    let path = |name: &str| place.dir.path().join(name);
+    std::fs::write(path("control"), slots).unwrap();
+    std::fs::write(path("syncs"), "").unwrap();
+    std::fs::create_dir_all(path("state")).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "tests::kills::b10_process_that_is_killed", "--nocapture"])
+        .env("LD_PRELOAD", library)
+        .env("FAULTY_DISK_CONTROL", path("control"))
+        .env("FAULTY_DISK_SYNCS", path("syncs"))
+        .env("OPENCLAW_STATE_DIR", path("state"));
+    command
+}
+
+/// Makes a process none of whose files may be larger than `limit`, if there is one.
+fn on_small_disk(limit: Option<u64>) -> Command {
     let program = std::env::current_exe().unwrap();
     let before = limit.map_or_else(String::new, |limit| format!("trap '' XFSZ; ulimit -f {limit}; "));
     let script = format!("{before}exec \"$0\" --exact tests::kills::b10_process_that_is_killed --nocapture");
     let mut command = Command::new("sh");
-    command.args(["-c", &script]).arg(program).env(KILLED_IN, place.dir.path());
+    command.args(["-c", &script]).arg(program);
+    command
+}
+
+fn start(mut command: Command, place: &Place, at: Option<&str>) -> Child {
+    command.env(KILLED_IN, place.dir.path());
     if let Some(at) = at {
         command.env(KILLED_AT, at);
     }
@@ -135,18 +175,35 @@ async fn b10_a_killed_process_leaves_an_index_that_goes_on() {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let kills = number("OPENCLAW_TEST_KILLS").unwrap_or(50);
     let mut random = numbers(number("OPENCLAW_TEST_KILLS_SEED").unwrap_or(35));
+    let library = std::env::var_os("OPENCLAW_TEST_FAULTY_DISK");
+    let mut faults = 0;
     let mut met = vec![0; STEPS.len()];
+    let mut next = STEPS.len() - 1;
     let mut place = Place::corpus();
     for kill in 0..kills {
+        let step = (kill % 3 != 2).then(|| {
+            next += 1;
+            next % STEPS.len()
+        });
+        let mut times = |step: usize| match STEPS[step] {
+            Step::FileWritten | Step::VectorStored => 1 + random(30),
+            Step::FileRemoved | Step::SegmentWritten | Step::BeforeCommit | Step::AfterCommit => {
+                1 + random(4)
+            }
+            _ => 1,
+        };
+        let at = step.map(&mut times).zip(step).map(|(times, step)| format!("{:?} {times}", STEPS[step]));
         // Every now and then from nothing.
-        if kill % 25 == 0 {
+        if kill % 25 == 0 || step.is_some_and(|step| STEPS[step] == Step::TablesMade) {
             place = Place::corpus();
         }
         let store = place.dir.path().join("state/main.sqlite");
-        let step = (kill % 3 != 0).then(|| usize::try_from(kill * 2 / 3).unwrap() % STEPS.len());
-        let at = step.map(|step| format!("{:?} {}", STEPS[step], 1 + random(6)));
         let limit = (kill % 5 == 4).then(|| 200 + random(6_000));
-        let mut child = start(&place, at.as_deref(), limit);
+        let command = match &library {
+            Some(library) if kill % 4 == 1 => on_faulty_disk(&place, library, &mut random),
+            _ => on_small_disk(limit),
+        };
+        let mut child = start(command, &place, at.as_deref());
         let patience = if at.is_some() { LONGEST } else { Duration::from_millis(20 + random(250)) };
         let started = Instant::now();
         let ended = loop {
@@ -165,8 +222,11 @@ async fn b10_a_killed_process_leaves_an_index_that_goes_on() {
             met[step] += 1;
         }
         let name = format!("kill {kill} at {at:?} with {limit:?}");
+        let control = std::fs::read(place.dir.path().join("control")).unwrap_or_default();
+        faults += u32::from(control.get(20..24).is_some_and(|failed| failed != [0; 4]));
         check_after(&place, &store, &name).await;
     }
+    println!("lives with a failing disk: {faults}");
     let met: Vec<_> = STEPS.iter().zip(met).collect();
     println!("steps: {met:?}");
     if kills >= 200 {

@@ -26,10 +26,10 @@ pub(crate) enum Rewrite {
     NewIdentity,
 }
 
-/// What is being written anew.
+/// Reindex that is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rewriting {
-    /// What the index will be made with.
+    /// Record of the finished index.
     pub(crate) meta: IndexMeta,
     pub(crate) rewrite: Rewrite,
 }

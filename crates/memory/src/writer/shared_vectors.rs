@@ -50,6 +50,18 @@ pub(crate) fn needs_sharing(connection: &Connection) -> Result<bool, StoreError>
     Ok(chunks < if table.is_some() { MOST_SHARED } else { SHARED_AGAIN })
 }
 
+fn remove_row(connection: &Connection, id: &str) -> Result<(), rusqlite::Error> {
+    connection.prepare_cached("DELETE FROM chunks_vec WHERE id = ?1")?.execute([id])?;
+    Ok(())
+}
+
+fn insert_row(connection: &Connection, id: &str, vector: &[f32]) -> Result<(), rusqlite::Error> {
+    connection
+        .prepare_cached("INSERT INTO chunks_vec (id, embedding) VALUES (?1, ?2)")?
+        .execute(params![id, vector_bytes(vector)])?;
+    Ok(())
+}
+
 impl IndexWriter<'_> {
     /// Returns whether OpenClaw 2026.2.9 is to find vectors in the file.
     pub(super) fn is_shared(&self) -> bool {
@@ -109,11 +121,12 @@ impl IndexWriter<'_> {
     }
 
     /// Removes the vector of a chunk from the other program's table.
-    pub(super) fn remove_shared(&self, id: &str) -> Result<(), StoreError> {
-        if self.shared_dimensions.is_some() {
-            self.transaction.prepare_cached("DELETE FROM chunks_vec WHERE id = ?1")?.execute([id])?;
+    pub(super) fn remove_shared(&mut self, id: &str) -> Result<(), StoreError> {
+        if self.shared_dimensions.is_none() {
+            return Ok(());
         }
-        Ok(())
+        let removed = remove_row(&self.transaction, id);
+        self.or_without_table(removed)
     }
 
     /// Removes the other program's table and its record if the index has outgrown them.
@@ -125,30 +138,41 @@ impl IndexWriter<'_> {
     pub(super) fn end_sharing(&mut self) -> Result<(), StoreError> {
         if self.shared_dimensions.take().is_some() {
             self.has_changed = true;
-            self.transaction.execute_batch("DROP TABLE chunks_vec")?;
+            let dropped = self.transaction.execute_batch("DROP TABLE chunks_vec");
+            self.or_without_table(dropped)?;
         }
         self.record_dimensions()
     }
 
-    fn put_row(&self, id: &str, vector: &[f32]) -> Result<(), StoreError> {
+    fn put_row(&mut self, id: &str, vector: &[f32]) -> Result<(), StoreError> {
         if self.shared_dimensions != Some(vector.len()) {
             return Ok(());
         }
         // A `vec0` table replaces no rows.
-        self.transaction.prepare_cached("DELETE FROM chunks_vec WHERE id = ?1")?.execute([id])?;
-        self.transaction
-            .prepare_cached("INSERT INTO chunks_vec (id, embedding) VALUES (?1, ?2)")?
-            .execute(params![id, vector_bytes(vector)])?;
-        Ok(())
+        let put = remove_row(&self.transaction, id).and_then(|()| insert_row(&self.transaction, id, vector));
+        self.or_without_table(put)
     }
 
     fn make_table(&mut self, dimensions: usize) -> Result<(), StoreError> {
-        self.transaction.execute_batch(&format!(
+        let made = self.transaction.execute_batch(&format!(
             "DROP TABLE IF EXISTS chunks_vec;
             CREATE VIRTUAL TABLE chunks_vec USING vec0(\n  id TEXT PRIMARY KEY,\n  embedding FLOAT[{dimensions}]\n);"
-        ))?;
+        ));
         self.shared_dimensions = Some(dimensions);
-        Ok(())
+        self.or_without_table(made)
+    }
+
+    /// Goes on without the table if sqlite-vec can't use it. Our searches don't need it, and the other program makes the
+    /// index anew when its record has no dimensions.
+    fn or_without_table(&mut self, done: Result<(), rusqlite::Error>) -> Result<(), StoreError> {
+        match done.map_err(StoreError::from) {
+            Err(StoreError::Other(reason)) => {
+                tracing::warn!(reason, "vectors are not written for OpenClaw 2026.2.9");
+                self.shared_dimensions = None;
+                self.record_dimensions()
+            }
+            done => done,
+        }
     }
 
     /// Brings the dimensions in the record in step with the table. While everything is written anew, the record stays as

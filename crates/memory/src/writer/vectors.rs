@@ -1,10 +1,8 @@
 //! Vectors of documents: in the form that either program reads, and as codes for our searches.
 
-use std::collections::HashMap;
-
 use rusqlite::{OptionalExtension, params};
 
-use super::{ChunkRow, IndexWriter};
+use super::{ChunkRow, ChunkVectors, IndexWriter};
 use crate::cache::{self, CacheForm};
 use crate::codes::{Codebook, code_bytes, normalised, read_vector, vector_bytes};
 use crate::counters;
@@ -24,9 +22,9 @@ impl IndexWriter<'_> {
         counters::clear_codebook(&self.transaction)
     }
 
-    /// Returns the vectors of chunks, by the hashes of their texts.
-    pub(super) fn vectors_of(&self, rows: &[ChunkRow]) -> Result<HashMap<String, Vec<f32>>, StoreError> {
-        let mut vectors = HashMap::new();
+    /// Returns the vectors that chunks have.
+    pub(super) fn vectors_of(&self, rows: &[ChunkRow]) -> Result<ChunkVectors, StoreError> {
+        let mut vectors = ChunkVectors::default();
         if !self.wants_vectors {
             return Ok(vectors);
         }
@@ -37,7 +35,8 @@ impl IndexWriter<'_> {
             let mut values = Vec::new();
             read_vector(&bytes.unwrap_or_default(), &mut values);
             if !values.is_empty() {
-                vectors.insert(row.hash.clone(), values);
+                vectors.by_hash.insert(row.hash.clone(), values);
+                vectors.ids.insert(row.id.clone());
             }
         }
         Ok(vectors)
@@ -61,6 +60,11 @@ impl IndexWriter<'_> {
         if self.is_shared() {
             self.put_shared(id, vector)?;
         }
+        self.put_own_vector(document, vector)
+    }
+
+    /// Stores the vector of a document for our searches.
+    pub(super) fn put_own_vector(&mut self, document: i64, vector: &[f32]) -> Result<(), StoreError> {
         let codebook = match self.codebook.take() {
             Some(codebook) => codebook,
             None => {
