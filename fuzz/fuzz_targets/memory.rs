@@ -13,7 +13,10 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
     let text = String::from_utf8_lossy(bytes);
     let (said, lines) = fuzzing::transcript(&text);
     assert_eq!(if said.is_empty() { 0 } else { said.split('\n').count() }, lines.len());
-    assert!(said.is_empty() || said.split('\n').all(|line| line.starts_with("User: ") || line.starts_with("Assistant: ")));
+    assert!(
+        said.is_empty()
+            || said.split('\n').all(|line| line.starts_with("User: ") || line.starts_with("Assistant: "))
+    );
     assert!(lines.is_sorted_by(|one, next| one < next));
     assert!(fuzzing::terms(&text) <= 256);
     assert!(fuzzing::keyword_query(&text), "{text:?}");

@@ -164,7 +164,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`MemoryError::Store`] if the index file can't be read. A failing embedder is no error: the answer has a warning.
+    /// [`MemoryError::Store`] if the index file can't be read or made. A failing embedder is no error: the answer has a warning.
     pub async fn search(&self, request: &SearchRequest) -> Result<SearchAnswer, MemoryError> {
         let embedder = self.shared.embedder.lock().clone();
         let query = cut(request.query.trim(), LONGEST_QUERY).to_owned();
@@ -228,7 +228,10 @@ impl Memory {
             let _ = tokio::time::timeout(FIRST_WAIT, first_pass.changed()).await;
         }
         match self.find_now(&query, request).await {
-            Err(StoreError::Missing) => Ok(SearchFound::default()),
+            Err(StoreError::Missing) => match self.last_sync().error {
+                Some(error) => Err(StoreError::Other(error).into()),
+                None => Ok(SearchFound::default()),
+            },
             found => Ok(found?),
         }
     }

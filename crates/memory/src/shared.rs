@@ -38,6 +38,8 @@ pub(crate) struct Shared {
 pub(crate) struct WantedWork {
     pub(crate) pass: bool,
     pub(crate) force: bool,
+    /// Another embedder is used from now on.
+    pub(crate) embedder_changed: bool,
     /// The file is damaged: move it aside first.
     pub(crate) damaged: bool,
     /// Times of the first and the last change that the watch told of.
@@ -147,7 +149,7 @@ impl Shared {
 
     /// Tells that another embedder is used now.
     pub(crate) fn embedder_changed(&self) {
-        self.want(|wanted| wanted.pass = true);
+        self.want(|wanted| (wanted.pass, wanted.embedder_changed) = (true, true));
     }
 
     /// Ends the worker after the transaction that it is in.

@@ -85,6 +85,7 @@ impl Worker {
         let mut last_pass = Instant::now();
         while !stop.is_cancelled() {
             let now = Instant::now();
+            self.heed_embedder();
             if let Some(ForgetWork { paths, answer }) = self.take_forgotten() {
                 let forgotten = self.forget(paths).await;
                 // The caller may have gone.
@@ -119,6 +120,14 @@ impl Worker {
         }
         *self.shared.wanted.lock() = WantedWork { is_closed: true, ..WantedWork::default() };
         self.release().await;
+    }
+
+    /// Begins anew with another embedder: failures and pauses were those of the one before.
+    fn heed_embedder(&mut self) {
+        if std::mem::take(&mut self.shared.wanted.lock().embedder_changed) {
+            (self.flight, self.paused_until, self.attempts) = (None, None, 0);
+            self.shared.progress.lock().report.embed_error = None;
+        }
     }
 
     fn take_forgotten(&self) -> Option<ForgetWork> {

@@ -236,3 +236,15 @@ async fn texts_of_a_job_that_is_under_way_are_waited_for() {
     });
     assert_eq!((waited.pending, waited.embed_error), (0, None));
 }
+
+#[tokio::test]
+async fn another_embedder_does_not_wait_for_the_pause_of_the_one_before() {
+    let place = Place::corpus();
+    let refused = FakeEmbedder::new();
+    refused.behave(Behaviour::Fails(EmbedError::Unauthorized { message: "bad key".into() }));
+    let memory = place.open(Some(refused));
+    assert_eq!(sync(&memory).await.embed_error.as_deref(), Some("bad key"));
+    memory.set_embedder(Some(FakeEmbedder::named("another")));
+    let report = sync(&memory).await;
+    assert_eq!((report.pending, report.embed_error), (0, None));
+}

@@ -31,6 +31,8 @@ pub(super) struct EmbedderChoice {
     pub(super) fallback: Option<MemoryFallback>,
     /// Reason why there is none, for people.
     pub(super) reason: Option<String>,
+    /// True if nothing is wrong but that nobody gave a key.
+    pub(super) lacks_key: bool,
 }
 
 impl EmbedderChoice {
@@ -49,7 +51,10 @@ impl EmbedderChoice {
         let wanted = wanted(settings, resolved);
         let selected = match embeddings.select(&settings.models, &agent_dir, &wanted).await {
             Ok(selected) => selected,
-            Err(error) => return Self::none(requested, Some(error.to_string()), resolved),
+            Err(error) => {
+                let lacks_key = error.lacks_key();
+                return Self { lacks_key, ..Self::none(requested, Some(error.to_string()), resolved) };
+            }
         };
         let fallback = selected
             .fallback
@@ -111,7 +116,16 @@ impl EmbedderChoice {
             EmbeddingSource::Directory(dir) => Arc::new(LocalModel::of(&dir)?),
         };
         let EmbedderIdentity { provider, model, .. } = embedder.identity().clone();
-        Ok(Self { provider, model, embedder: Some(embedder), jobs, requested, fallback, reason: None })
+        Ok(Self {
+            provider,
+            model,
+            embedder: Some(embedder),
+            jobs,
+            requested,
+            fallback,
+            reason: None,
+            lacks_key: false,
+        })
     }
 
     fn none(requested: &'static str, reason: Option<String>, resolved: &ResolvedMemory) -> Self {
@@ -129,6 +143,7 @@ impl EmbedderChoice {
             requested,
             fallback: None,
             reason,
+            lacks_key: false,
         }
     }
 

@@ -308,8 +308,8 @@ fn notes(memory: &AgentMemory, found: &openclaw_memory::MemoryStatus) -> Vec<Str
     let choice = memory.choice();
     let mut notes = Vec::new();
     if choice.embedder.is_none() && memory.resolved().vectors && choice.requested != "none" {
-        match (&choice.reason, choice.requested) {
-            (Some(reason), requested) if requested != "auto" => {
+        match &choice.reason {
+            Some(reason) if !(choice.lacks_key && choice.requested == "auto") => {
                 notes.push(format!("Keywords alone are searched: {reason}"));
             }
             _ => notes.push(ADVICE.to_owned()),
