@@ -11,7 +11,7 @@
 //!
 //! - `files`, `chunk`, `sessions`: what is indexed, and in which pieces;
 //! - `db`, `writer`, `counters`, `identity`, `cache`: the index file and its changes;
-//! - `words`, `postings`, `segments`: keywords;
+//! - `words`, `stems`, `postings`, `segments`: keywords;
 //! - `codes`, `resident`: vectors;
 //! - `rank`, `search`: from a query to hits;
 //! - `worker`, `text_pass`, `embed_pass`, `watch`: keeping in step with the files.
@@ -39,6 +39,7 @@ mod segments;
 mod sessions;
 pub mod settings;
 mod status;
+mod stems;
 mod text_pass;
 mod watch;
 mod words;
@@ -51,8 +52,10 @@ pub mod fuzzing {
     /// Reads the terms of a text and those of a query, and returns how many the query has.
     #[must_use]
     pub fn terms(text: &str) -> usize {
-        crate::words::for_each_term(text, |_| {});
-        crate::words::query_terms(text, 256).len()
+        use crate::words::WordForm::Stem;
+
+        crate::words::for_each_term(text, Stem, |_| {});
+        crate::words::query_terms(text, Stem, 256).len()
     }
 
     /// Renders a transcript.
