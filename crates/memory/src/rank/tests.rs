@@ -161,6 +161,18 @@ fn keywords_alone_are_not_weighted() {
 }
 
 #[test]
+fn cosines_that_hardly_differ_still_order_hits() {
+    let vectors = [(1, 0.86), (2, 0.80), (3, 0.79)].map(|(row, cosine)| VectorCandidate { row, cosine });
+    let keywords = [(3, 8.0), (2, 2.0)].map(|(row, weight)| TextCandidate { row, weight, share: 0.4 });
+    let merged = merge(VectorLeg::Searched(&vectors), &keywords, &HybridSettings::default());
+    assert_eq!(merged.iter().map(|scored| scored.row).collect::<Vec<_>>(), [1, 3, 2]);
+    near(merged[0].score, 0.602, 1e-6);
+    let same = [1, 2].map(|row| VectorCandidate { row, cosine: 0.5 });
+    let merged = merge(VectorLeg::Searched(&same), &keywords, &HybridSettings::default());
+    assert_eq!(merged[0].row, 2);
+}
+
+#[test]
 fn fused_ranks_give_the_first_of_both_lists_the_score_one() {
     let settings = HybridSettings {
         fusion: Fusion::ReciprocalRank,
