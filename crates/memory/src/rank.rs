@@ -283,6 +283,17 @@ pub(crate) fn decayed(score: f64, age_days: f64, half_life_days: f64) -> f64 {
     score * (-std::f64::consts::LN_2 / half_life_days * age_days.max(0.0)).exp()
 }
 
+/// Returns what a mark `<!-- importance: 1 -->` to `10` multiplies a score by; 1 without a mark.
+pub(crate) fn importance_factor(mark: Option<i64>) -> f64 {
+    mark.map_or(1.0, |mark| 0.75 + 0.05 * mark.clamp(1, 10) as f64)
+}
+
+/// Returns the largest importance that a mark in `text` gives.
+pub(crate) fn importance_mark(text: &str) -> Option<i64> {
+    let comments = text.split("<!--").skip(1).filter_map(|rest| rest.split_once("-->"));
+    comments.filter_map(|(comment, _)| comment.trim().strip_prefix("importance:")?.trim().parse().ok()).max()
+}
+
 /// Returns the day that the name of a daily note gives, such as `memory/2026-01-28-plan.md`.
 pub(crate) fn dated_path(path: &str) -> Option<jiff::civil::Date> {
     let name = path.strip_prefix("memory/")?.rsplit('/').next()?.strip_suffix(".md")?;

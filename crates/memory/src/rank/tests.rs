@@ -86,6 +86,23 @@ fn decay_and_days_are_those_recorded() {
 }
 
 #[test]
+fn importance_is_as_recorded() {
+    for row in golden("memory-ranking.json")["importance_multiplier"].as_array().unwrap() {
+        near(importance_factor(row[0].as_i64()), number(&row[1]), 1e-9);
+    }
+    let rows = [
+        ("- the door code is 4711 <!-- importance: 9 -->", Some(9)),
+        ("- a <!-- importance: 2 -->\n- b <!--importance:7-->\n", Some(7)),
+        ("- a <!-- importance: high --> <!-- trigger: a -->", None),
+        ("- a <!-- importance: 3", None),
+        ("", None),
+    ];
+    for (text, mark) in rows {
+        assert_eq!(importance_mark(text), mark, "{text}");
+    }
+}
+
+#[test]
 fn diversity_is_as_recorded() {
     let mmr = &golden("memory-ranking.json")["mmr"];
     let id = |value: &Value| i64::from(value.as_str().unwrap().as_bytes()[0]);
