@@ -15,9 +15,11 @@ enum Example {
     Own(&'static str),
     /// The same, which runs the gateway that is built with it.
     WithGateway(&'static str),
+    /// An example of one package that computes for minutes: optimised code.
+    Optimised { package: &'static str, example: &'static str },
 }
 
-use Example::{Own, Tasks, WithGateway};
+use Example::{Optimised, Own, Tasks, WithGateway};
 
 /// Table of tasks: name, what it does, the example.
 const TASKS: &[(&str, &str, Example)] = &[
@@ -45,6 +47,11 @@ const TASKS: &[(&str, &str, Example)] = &[
         "torture",
         "kill the gateway at every step while people and clients write; --kills N, --seed S, --modes a,b, --jobs N, --binary PATH",
         Tasks,
+    ),
+    (
+        "recall",
+        "measure what memory finds in manuals of Debian; --cache DIR, --english MODEL, --others MODEL, --pages N, --only NAME",
+        Optimised { package: "openclaw-memory", example: "recall" },
     ),
     ("layers", "check that crates depend only downwards and import cycles of modules do not grow", Tasks),
     (
@@ -76,16 +83,18 @@ fn main() -> ExitCode {
 /// # Errors
 /// If cargo or the example can't be started.
 fn run(name: &str, example: &Example, args: &[String]) -> std::io::Result<ExitCode> {
-    let (example, name, binaries): (_, Option<&str>, &[&str]) = match example {
-        Tasks => ("tasks", Some(name), &[]),
-        Own(example) => (*example, None, &[]),
-        WithGateway(example) => (*example, None, &["--bin", "openclaw"]),
+    let (example, name, build): (_, Option<&str>, &[&str]) = match example {
+        Tasks => ("tasks", Some(name), &["--workspace"]),
+        Own(example) => (*example, None, &["--workspace"]),
+        WithGateway(example) => (*example, None, &["--workspace", "--bin", "openclaw"]),
+        Optimised { package, example } => (*example, None, &["--release", "--package", package]),
     };
-    let build = ["build", "--workspace", "--example", example];
-    if !outside_cargo("cargo".as_ref()).args(build).args(binaries).status()?.success() {
+    let mut command = outside_cargo("cargo".as_ref());
+    if !command.args(["build", "--example", example]).args(build).status()?.success() {
         return Ok(ExitCode::FAILURE);
     }
-    let ended = outside_cargo(&beside_this(example)?).args(name).args(args).status()?;
+    let is_optimised = build.contains(&"--release");
+    let ended = outside_cargo(&built(example, is_optimised)?).args(name).args(args).status()?;
     Ok(ended.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
 }
 
@@ -102,8 +111,13 @@ fn outside_cargo(program: &Path) -> Command {
 }
 
 /// The file that cargo makes of an example, in the same target directory as this program.
-fn beside_this(example: &str) -> std::io::Result<PathBuf> {
-    Ok(std::env::current_exe()?.with_file_name("examples").join(example))
+fn built(example: &str, is_optimised: bool) -> std::io::Result<PathBuf> {
+    let mut directory = std::env::current_exe()?;
+    directory.pop();
+    if is_optimised {
+        directory.set_file_name("release");
+    }
+    Ok(directory.join("examples").join(example))
 }
 
 fn print_help() {

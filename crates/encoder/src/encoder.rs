@@ -83,20 +83,7 @@ impl Encoder {
         texts: &[&str],
         stop: &AtomicBool,
     ) -> Result<Vec<Vec<f32>>, EncodeError> {
-        self.encode_tokens(texts.iter().map(|text| self.tokens(kind, text)).collect(), stop)
-    }
-
-    /// Encodes texts that are token ids already, with the marks at their ends. Of longer ones than
-    /// [`Encoder::max_tokens`] the end is left out.
-    ///
-    /// # Errors
-    /// As [`Encoder::encode`].
-    pub fn encode_tokens(
-        &self,
-        mut tokens: Vec<Vec<u32>>,
-        stop: &AtomicBool,
-    ) -> Result<Vec<Vec<f32>>, EncodeError> {
-        tokens.iter_mut().for_each(|tokens| tokens.truncate(self.config.max_tokens));
+        let tokens: Vec<Vec<u32>> = texts.iter().map(|text| self.tokens(kind, text)).collect();
         let texts = tokens.len();
         let job = EncodeJob {
             encoder: self,

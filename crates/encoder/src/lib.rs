@@ -8,8 +8,6 @@
 //! The way of a text: [`tokenizer`] turns it into token ids, `embeddings` into one row for each
 //! token, `layer` passes the rows through the network, `pooling` makes one vector of them.
 //!
-//! [`StaticTable`] has a vector for each token in place of a network.
-//!
 //! The crate downloads nothing, has no model of its own, trains nothing, and knows nothing of
 //! memory files. It reads no GGUF and no ONNX files, and no models that generate text.
 
@@ -21,11 +19,9 @@ mod layer;
 mod math;
 mod pooling;
 mod prefixes;
-mod static_table;
 pub mod tokenizer;
 mod weights;
 
 pub use encoder::{Encoder, MAX_THREADS};
 pub use error::{EncodeError, ModelError};
 pub use prefixes::TextKind;
-pub use static_table::StaticTable;

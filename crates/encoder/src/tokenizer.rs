@@ -17,7 +17,6 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ModelError;
-pub(crate) use read::uncased_vocabulary;
 use unigram::Unigram;
 use word_piece::WordPiece;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::files::Roots;
 use crate::rank::dated_path;
-use crate::words::{self, QueryTerm};
+use crate::words::{self, QueryTerm, WordForm};
 
 /// Most entries that are found at once.
 const MOST_ENTRIES: usize = 200;
@@ -31,7 +31,7 @@ pub struct ForgetEntry {
 
 /// Finds the entries that hold all terms of `query`. Blocks.
 pub(crate) fn find(roots: &Roots, query: &str) -> Vec<ForgetEntry> {
-    let terms = words::query_terms(query, MOST_TERMS);
+    let terms = words::query_terms(query, WordForm::Exact, MOST_TERMS);
     let mut found = Vec::new();
     if terms.is_empty() {
         return found;
@@ -141,7 +141,7 @@ fn lines_of(text: &str, (start, end): (u32, u32)) -> String {
 
 fn holds_all(text: &str, terms: &[QueryTerm]) -> bool {
     let mut held = HashSet::new();
-    words::for_each_term(text, |term| {
+    words::for_each_term(text, WordForm::Exact, |term| {
         held.insert(term.to_owned());
     });
     terms.iter().all(|term| match term {

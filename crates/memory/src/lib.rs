@@ -11,7 +11,7 @@
 //!
 //! - `files`, `chunk`, `sessions`: what is indexed, and in which pieces;
 //! - `db`, `writer`, `counters`, `identity`, `cache`: the index file and its changes;
-//! - `words`, `postings`, `segments`: keywords;
+//! - `words`, `stems`, `postings`, `segments`: keywords;
 //! - `codes`, `resident`: vectors;
 //! - `rank`, `search`: from a query to hits;
 //! - `sync`, `shared`, `worker`, `text_pass`, `embed_pass`, `watch`: keeping in step with the files.
@@ -39,6 +39,7 @@ mod sessions;
 pub mod settings;
 mod shared;
 mod status;
+mod stems;
 mod steps;
 mod sync;
 mod text_pass;
@@ -53,8 +54,10 @@ pub mod fuzzing {
     /// Reads the terms of a text and those of a query, and returns how many the query has.
     #[must_use]
     pub fn terms(text: &str) -> usize {
-        crate::words::for_each_term(text, |_| {});
-        crate::words::query_terms(text, 256).len()
+        use crate::words::WordForm::Stem;
+
+        crate::words::for_each_term(text, Stem, |_| {});
+        crate::words::query_terms(text, Stem, 256).len()
     }
 
     /// Asks SQLite what OpenClaw 2026.2.9 would ask for a query, and returns whether it understands that.

@@ -120,7 +120,10 @@ pub(crate) enum VectorLeg<'a> {
     Absent,
 }
 
-/// Joins both lists into candidates in descending order of their score.
+/// Joins both lists into candidates, the best first.
+///
+/// Their order weighs how far a chunk stands out in each list, see [`standing_out`], because cosines of some models
+/// hardly differ. Scores are weighted sums of the numbers themselves.
 pub(crate) fn merge(
     vectors: VectorLeg<'_>,
     keywords: &[TextCandidate],
@@ -153,12 +156,16 @@ pub(crate) fn merge(
         (VectorLeg::Absent, _) => {
             merged.iter_mut().for_each(|scored| scored.score = scored.text.unwrap_or_default())
         }
-        (VectorLeg::Searched(_), Fusion::Weighted) => {
+        (VectorLeg::Searched(found), Fusion::Weighted) => {
             let (vector_weight, text_weight) = hybrid.weights();
             for scored in &mut merged {
                 scored.score = vector_weight * f64::from(scored.cosine.unwrap_or_default())
                     + text_weight * scored.text.unwrap_or_default();
             }
+            let order = standing_out(found, keywords, hybrid);
+            let place = |scored: &Scored| order.get(&scored.row).copied().unwrap_or_default();
+            merged.sort_by(|left, right| place(right).total_cmp(&place(left)));
+            return merged;
         }
         (VectorLeg::Searched(found), Fusion::ReciprocalRank) => {
             fuse_ranks(&mut merged, found, keywords, hybrid)
@@ -166,6 +173,33 @@ pub(crate) fn merge(
     }
     merged.sort_by(descending);
     merged
+}
+
+/// Returns by row how far each candidate stands out, between 0 and 1: its cosine between the smallest and the largest
+/// of the list, and the weight of its words beside the largest one.
+fn standing_out(
+    vectors: &[VectorCandidate],
+    keywords: &[TextCandidate],
+    hybrid: &HybridSettings,
+) -> HashMap<i64, f64> {
+    let (vector_weight, text_weight) = hybrid.weights();
+    let cosines = vectors.iter().map(|found| f64::from(found.cosine));
+    let largest = cosines.clone().fold(f64::MIN, f64::max);
+    let smallest = cosines.fold(f64::MAX, f64::min);
+    let heaviest = keywords.iter().map(|found| found.weight).fold(f64::MIN_POSITIVE, f64::max);
+    let mut sums: HashMap<i64, f64> = HashMap::with_capacity(vectors.len() + keywords.len());
+    for found in vectors {
+        let part = if largest > smallest {
+            (f64::from(found.cosine) - smallest) / (largest - smallest)
+        } else {
+            1.0
+        };
+        *sums.entry(found.row).or_default() += vector_weight * part;
+    }
+    for found in keywords {
+        *sums.entry(found.row).or_default() += text_weight * found.weight / heaviest;
+    }
+    sums
 }
 
 /// Scores by the places in both lists, scaled so that the first place in both has the score 1.
@@ -247,6 +281,17 @@ pub(crate) fn decayed(score: f64, age_days: f64, half_life_days: f64) -> f64 {
         return score;
     }
     score * (-std::f64::consts::LN_2 / half_life_days * age_days.max(0.0)).exp()
+}
+
+/// Returns what a mark `<!-- importance: 1 -->` to `10` multiplies a score by; 1 without a mark.
+pub(crate) fn importance_factor(mark: Option<i64>) -> f64 {
+    mark.map_or(1.0, |mark| 0.75 + 0.05 * mark.clamp(1, 10) as f64)
+}
+
+/// Returns the largest importance that a mark in `text` gives.
+pub(crate) fn importance_mark(text: &str) -> Option<i64> {
+    let comments = text.split("<!--").skip(1).filter_map(|rest| rest.split_once("-->"));
+    comments.filter_map(|(comment, _)| comment.trim().strip_prefix("importance:")?.trim().parse().ok()).max()
 }
 
 /// Returns the day that the name of a daily note gives, such as `memory/2026-01-28-plan.md`.

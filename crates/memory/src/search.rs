@@ -21,8 +21,8 @@ const SNIPPET: usize = 700;
 /// Connections that are kept.
 const MOST_READERS: usize = 4;
 
-/// Candidates that are compared with each other for likeness.
-const DIVERSIFIED: usize = 50;
+/// Candidates whose texts are looked at.
+const COMPARED: usize = 50;
 
 /// Newer states that a search follows before it takes what is in memory for that of another file.
 const MOST_TRIES: usize = 8;
@@ -234,6 +234,7 @@ impl Searcher {
                 rank::merge(leg, &text_list, hybrid)
             };
             pool.age(connection, &mut ranked, plan.settings)?;
+            pool.heed_marks(connection, &mut ranked, plan.settings)?;
             let ranked = pool.diversify(connection, ranked, plan.settings)?;
             rank::select(&ranked, plan.max_results, plan.min_score, |row| pool.lines(row))
         };
@@ -409,6 +410,24 @@ impl CandidatePool {
         Ok(())
     }
 
+    /// Changes the scores of the best by the marks that they hold, if that is asked for.
+    fn heed_marks(
+        &self,
+        connection: &Connection,
+        ranked: &mut [Scored],
+        settings: &QuerySettings,
+    ) -> Result<(), StoreError> {
+        if !settings.importance_marks {
+            return Ok(());
+        }
+        for scored in ranked.iter_mut().take(COMPARED) {
+            let text = text_of(connection, scored.row)?.unwrap_or_default();
+            scored.score *= rank::importance_factor(rank::importance_mark(&text));
+        }
+        ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
+        Ok(())
+    }
+
     /// Orders the best so that they differ, if that is asked for.
     fn diversify(
         &self,
@@ -417,7 +436,7 @@ impl CandidatePool {
         settings: &QuerySettings,
     ) -> Result<Vec<Scored>, StoreError> {
         let Some(lambda) = settings.diversity_lambda else { return Ok(ranked) };
-        let rest = ranked.split_off(ranked.len().min(DIVERSIFIED));
+        let rest = ranked.split_off(ranked.len().min(COMPARED));
         let mut texts = HashMap::new();
         for scored in &ranked {
             texts.insert(scored.row, text_of(connection, scored.row)?.unwrap_or_default());

@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::db::StoreError;
 use crate::postings::{PostingsBuilder, for_each_posting};
-use crate::words::{self, QueryTerm};
+use crate::words::{self, QueryTerm, WordForm};
 
-/// Terms of a query that are looked for; the rarest count.
-const MOST_TERMS: usize = 12;
+/// Terms of a query that are looked for; the rarest count. A sentence of a script without spaces has as many pairs.
+const MOST_TERMS: usize = 32;
 
 /// Terms of a query that are looked at.
 const MOST_QUERY_TERMS: usize = 256;
@@ -24,8 +24,16 @@ const MERGED_TOGETHER: usize = 6;
 /// Factor between two sizes of segments.
 const SIZE_FACTOR: u64 = 8;
 
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+/// Constants of BM25, chosen by `cargo xtask recall`: what more of a term adds, and what a longer text takes away.
+const K1: f32 = 1.4;
+const B: f32 = 0.9;
+
+/// Weight of a term that half of the documents hold is about the logarithm of this and one. Below [`COMMON_FROM`]
+/// documents it is 1, so that every term counts.
+const COMMON_TERM: f32 = 0.3;
+
+/// Smallest weight of a term.
+const SMALLEST_WEIGHT: f32 = 0.01;
 
 /// Documents that are still to be written as a segment.
 #[derive(Debug, Default)]
@@ -42,7 +50,7 @@ impl SegmentBuilder {
     pub(crate) fn add(&mut self, document: u32, text: &str) -> u32 {
         let mut words = 0;
         self.counts.clear();
-        words::for_each_term(text, |term| {
+        words::for_each_term(text, WordForm::Stem, |term| {
             words += 1;
             match self.counts.get_mut(term) {
                 Some(count) => *count += 1,
@@ -244,7 +252,7 @@ pub(crate) fn search(
     query: &str,
     most: usize,
 ) -> Result<Vec<TextHit>, StoreError> {
-    let terms = words::query_terms(query, MOST_QUERY_TERMS);
+    let terms = words::query_terms(query, WordForm::Stem, MOST_QUERY_TERMS);
     if terms.is_empty() || lengths.live() == 0 {
         return Ok(Vec::new());
     }
@@ -386,7 +394,8 @@ impl<'a> Scores<'a> {
 
     fn term_weight(&self, documents: usize) -> f32 {
         let (all, with) = (self.lengths.live as f32, documents as f32);
-        (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln()
+        let least = if self.lengths.live >= COMMON_FROM { COMMON_TERM } else { 1.0 };
+        (least + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().max(SMALLEST_WEIGHT)
     }
 
     fn add(&mut self, found: &[(u32, u32)]) {

@@ -93,6 +93,8 @@ pub struct QuerySettings {
     pub hybrid: HybridSettings,
     /// Half life in days of daily notes and transcripts, or `None` if age does not matter.
     pub half_life_days: Option<f64>,
+    /// True if marks such as `<!-- importance: 8 -->` change the scores of what they stand in.
+    pub importance_marks: bool,
     /// Weight of relevance against difference among hits, or `None` if likeness does not matter.
     pub diversity_lambda: Option<f64>,
 }
@@ -104,6 +106,7 @@ impl Default for QuerySettings {
             min_score: 0.35,
             hybrid: HybridSettings::default(),
             half_life_days: None,
+            importance_marks: false,
             diversity_lambda: None,
         }
     }

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
+use crate::stems;
+
 /// Version of these rules. A keyword index that was made by others is made anew.
-pub(crate) const WORDS_VERSION: u32 = 1;
+pub(crate) const WORDS_VERSION: u32 = 2;
 
 /// Longest term, in characters. Longer words (keys, encoded data) are cut, in texts and queries alike.
 const LONGEST_TERM: usize = 48;
@@ -32,10 +34,19 @@ enum Class {
     Separator,
 }
 
+/// Form in which the words of a text are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WordForm {
+    /// As they are, but for case and accents.
+    Exact,
+    /// Without the endings that [`stems`] knows, as they are indexed.
+    Stem,
+}
+
 /// Calls `found` with each term of `text`, in order, with repetitions.
-pub(crate) fn for_each_term(text: &str, mut found: impl FnMut(&str)) {
+pub(crate) fn for_each_term(text: &str, form: WordForm, mut found: impl FnMut(&str)) {
     let mut pair = String::new();
-    runs(text, |class, run| match class {
+    runs(text, form, |class, run| match class {
         Class::Word => found(run),
         Class::Unspaced | Class::Mark | Class::Separator => {
             let mut clusters = clusters(run).peekable();
@@ -52,14 +63,14 @@ pub(crate) fn for_each_term(text: &str, mut found: impl FnMut(&str)) {
 }
 
 /// Returns the distinct terms of a query, in order, at most `limit` of them.
-pub(crate) fn query_terms(query: &str, limit: usize) -> Vec<QueryTerm> {
+pub(crate) fn query_terms(query: &str, form: WordForm, limit: usize) -> Vec<QueryTerm> {
     let mut terms: Vec<QueryTerm> = Vec::new();
     let mut add = |term: QueryTerm| {
         if terms.len() < limit && !terms.contains(&term) {
             terms.push(term);
         }
     };
-    runs(query, |class, run| match class {
+    runs(query, form, |class, run| match class {
         Class::Word => add(QueryTerm::Whole(run.to_owned())),
         Class::Unspaced | Class::Mark | Class::Separator => {
             let parts: Vec<&str> = clusters(run).collect();
@@ -78,12 +89,15 @@ pub(crate) fn query_terms(query: &str, limit: usize) -> Vec<QueryTerm> {
 }
 
 /// Calls `found` with each run of characters of one kind, folded.
-fn runs(text: &str, mut found: impl FnMut(Class, &str)) {
+fn runs(text: &str, form: WordForm, mut found: impl FnMut(Class, &str)) {
     let mut run = String::new();
     let mut letters = 0;
     let mut kind = Class::Separator;
     let mut end = |kind: Class, run: &mut String| {
         if !run.is_empty() {
+            if kind == Class::Word && form == WordForm::Stem {
+                stems::shorten(run);
+            }
             found(kind, run);
             run.clear();
         }
@@ -235,7 +249,7 @@ mod tests {
 
     fn terms(text: &str) -> Vec<String> {
         let mut terms = Vec::new();
-        for_each_term(text, |term| terms.push(term.to_owned()));
+        for_each_term(text, WordForm::Exact, |term| terms.push(term.to_owned()));
         terms
     }
 
@@ -244,7 +258,7 @@ mod tests {
             QueryTerm::Whole(term) => term,
             QueryTerm::FirstOf(letter) => format!("{letter}*"),
         };
-        query_terms(query, 64).into_iter().map(name).collect()
+        query_terms(query, WordForm::Exact, 64).into_iter().map(name).collect()
     }
 
     #[test]
@@ -276,14 +290,15 @@ mod tests {
         assert_eq!(asked("Café 猫"), ["cafe", "猫*"]);
         assert_eq!(asked("\"AND\" OR NOT *"), ["and", "or", "not"]);
         assert!(asked("!?").is_empty());
-        assert_eq!(query_terms(&"a b c d e f ".repeat(100_000), 4).len(), 4);
+        assert_eq!(query_terms(&"a b c d e f ".repeat(100_000), WordForm::Stem, 4).len(), 4);
     }
 
     proptest! {
         #[test]
         fn every_term_of_a_text_is_found_by_asking_for_it(text in any::<String>()) {
-            let indexed = terms(&text);
-            for term in query_terms(&text, 1_000) {
+            let mut indexed = Vec::new();
+            for_each_term(&text, WordForm::Stem, |term| indexed.push(term.to_owned()));
+            for term in query_terms(&text, WordForm::Stem, 1_000) {
                 match term {
                     QueryTerm::Whole(term) => prop_assert!(indexed.contains(&term)),
                     QueryTerm::FirstOf(letter) => prop_assert!(indexed.iter().any(|term| term.starts_with(letter))),

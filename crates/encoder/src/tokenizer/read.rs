@@ -122,11 +122,6 @@ fn of_json(bytes: &[u8]) -> Result<Tokenizer, Fault> {
     }
 }
 
-/// Reads a list of words, as `vocab.txt` has it, for a tokenizer that does not tell capitals apart.
-pub(crate) fn uncased_vocabulary(bytes: &[u8]) -> Result<Tokenizer, String> {
-    of_vocabulary(bytes, &RawSettings::default())
-}
-
 fn of_vocabulary(bytes: &[u8], rules: &RawSettings) -> Result<Tokenizer, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is no UTF-8 text".to_owned())?;
     let vocab = text.lines().map(|line| line.trim_end_matches('\r').to_owned()).zip(0..).collect();

@@ -86,6 +86,23 @@ fn decay_and_days_are_those_recorded() {
 }
 
 #[test]
+fn importance_is_as_recorded() {
+    for row in golden("memory-ranking.json")["importance_multiplier"].as_array().unwrap() {
+        near(importance_factor(row[0].as_i64()), number(&row[1]), 1e-9);
+    }
+    let rows = [
+        ("- the door code is 4711 <!-- importance: 9 -->", Some(9)),
+        ("- a <!-- importance: 2 -->\n- b <!--importance:7-->\n", Some(7)),
+        ("- a <!-- importance: high --> <!-- trigger: a -->", None),
+        ("- a <!-- importance: 3", None),
+        ("", None),
+    ];
+    for (text, mark) in rows {
+        assert_eq!(importance_mark(text), mark, "{text}");
+    }
+}
+
+#[test]
 fn diversity_is_as_recorded() {
     let mmr = &golden("memory-ranking.json")["mmr"];
     let id = |value: &Value| i64::from(value.as_str().unwrap().as_bytes()[0]);
@@ -158,6 +175,18 @@ fn keywords_alone_are_not_weighted() {
     let beside = merge(VectorLeg::Searched(&[]), &keywords, &HybridSettings::default());
     near(beside[0].score, 0.225, 1e-9);
     assert!(!beside[0].is_backed);
+}
+
+#[test]
+fn cosines_that_hardly_differ_still_order_hits() {
+    let vectors = [(1, 0.86), (2, 0.80), (3, 0.79)].map(|(row, cosine)| VectorCandidate { row, cosine });
+    let keywords = [(3, 8.0), (2, 2.0)].map(|(row, weight)| TextCandidate { row, weight, share: 0.4 });
+    let merged = merge(VectorLeg::Searched(&vectors), &keywords, &HybridSettings::default());
+    assert_eq!(merged.iter().map(|scored| scored.row).collect::<Vec<_>>(), [1, 3, 2]);
+    near(merged[0].score, 0.602, 1e-6);
+    let same = [1, 2].map(|row| VectorCandidate { row, cosine: 0.5 });
+    let merged = merge(VectorLeg::Searched(&same), &keywords, &HybridSettings::default());
+    assert_eq!(merged[0].row, 2);
 }
 
 #[test]
