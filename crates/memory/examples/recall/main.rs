@@ -79,13 +79,13 @@ impl RecallOptions {
 
 /// Sums over queries.
 #[derive(Debug, Default, Clone, Copy)]
-struct Tally {
+struct RecallTally {
     queries: usize,
     found: usize,
     gain: f64,
 }
 
-impl Tally {
+impl RecallTally {
     /// Counts a query by the place of the relevant page, from zero.
     fn add(&mut self, place: Option<usize>) {
         self.queries += 1;
@@ -133,8 +133,8 @@ fn write_pages(workspace: &Path, collection: &Collection) -> std::io::Result<()>
     Ok(())
 }
 
-async fn ask(memory: &Memory, collection: &Collection) -> Result<Tally, Box<dyn Error>> {
-    let mut tally = Tally::default();
+async fn ask(memory: &Memory, collection: &Collection) -> Result<RecallTally, Box<dyn Error>> {
+    let mut tally = RecallTally::default();
     for query in &collection.queries {
         let request = SearchRequest {
             query: query.text.clone(),
@@ -157,7 +157,7 @@ async fn keywords(collection: &Collection) -> Result<(), Box<dyn Error>> {
     ask(&memory, collection).await?.print(&collection.name, "keywords");
     memory.close().await;
     let index = baseline::Index::of(collection)?;
-    let mut tally = Tally::default();
+    let mut tally = RecallTally::default();
     for query in &collection.queries {
         let found = index.search(&query.text, CHUNKS)?;
         tally.add(place(found.iter().map(String::as_str), &query.page));
