@@ -30,7 +30,7 @@ pub(crate) struct Resident {
 
 /// Relation of a [`Resident`] to the state that a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Freshness {
     /// The same state.
     Current,
     /// An older state, or one of another file.
@@ -53,14 +53,14 @@ struct Vectors {
 
 impl Resident {
     /// Compares it with the state that `connection` sees.
-    pub(crate) fn standing(&self, connection: &Connection) -> Result<Standing, StoreError> {
+    pub(crate) fn freshness(&self, connection: &Connection) -> Result<Freshness, StoreError> {
         let counters = counters::read(connection)?;
         Ok(match self.of {
-            Some(of) if of == (counters.epoch, counters.revision) => Standing::Current,
+            Some(of) if of == (counters.epoch, counters.revision) => Freshness::Current,
             Some((epoch, revision)) if epoch >= counters.epoch && revision > counters.revision => {
-                Standing::Ahead
+                Freshness::Ahead
             }
-            Some(_) | None => Standing::Behind,
+            Some(_) | None => Freshness::Behind,
         })
     }
 

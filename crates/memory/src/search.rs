@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::db::{self, FileMark, StoreError};
 use crate::get::cut;
 use crate::rank::{self, ChunkLines, POOL, Scored, TextCandidate, VectorCandidate, VectorLeg};
-use crate::resident::{Resident, Standing};
+use crate::resident::{Freshness, Resident};
 use crate::segments;
 use crate::settings::{HybridSettings, QuerySettings, Scoring};
 use crate::writer::{Source, now_ms, read_meta};
@@ -256,10 +256,10 @@ impl Searcher {
     /// state: documents that have ended since are not in it.
     fn follow(&self, connection: &Connection) -> Result<Option<RwLockReadGuard<'_, Resident>>, StoreError> {
         let resident = self.resident.upgradable_read();
-        match resident.standing(connection)? {
-            Standing::Current => Ok(Some(RwLockUpgradableReadGuard::downgrade(resident))),
-            Standing::Ahead => Ok(None),
-            Standing::Behind => {
+        match resident.freshness(connection)? {
+            Freshness::Current => Ok(Some(RwLockUpgradableReadGuard::downgrade(resident))),
+            Freshness::Ahead => Ok(None),
+            Freshness::Behind => {
                 let mut resident = RwLockUpgradableReadGuard::upgrade(resident);
                 resident.follow(connection)?;
                 Ok(Some(RwLockWriteGuard::downgrade(resident)))

@@ -19,6 +19,7 @@ pub mod messages;
 pub mod registry;
 pub mod session_exec;
 pub mod session_model;
+mod settings;
 pub mod setup;
 pub mod stopping;
 pub mod surroundings;

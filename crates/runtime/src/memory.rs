@@ -30,7 +30,7 @@ use parking_lot::Mutex as Lock;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
-use crate::setup::Settings;
+use crate::settings::Settings;
 pub use held::AgentMemory;
 use held::HeldMemory;
 pub use openclaw_memory::ForgetEntry;

@@ -39,7 +39,7 @@ impl<'a> From<&'a Setup> for Conditions<'a> {
             web: &setup.web.config,
             has_image_model: setup.image.is_some(),
             has_gateway: setup.has_gateway,
-            memory: setup.memory,
+            memory: memory_absence(setup.memory_off.as_ref()),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use openclaw_agent::place::off_limits::OffLimits;
 use openclaw_agent::{ToolContext, ToolError};
+use openclaw_config::settings::MemoryOff;
 
-use crate::absence::Absence;
 use crate::exec::settings::ExecSettings;
 use crate::path::{Confinement, Resolver};
 use crate::web::WebSettings;
@@ -28,8 +28,8 @@ pub struct Setup {
     pub has_gateway: bool,
     /// Files that `write` may write, and how.
     pub writes: Writes,
-    /// Reason why the agent has no memory; `None` if it has one.
-    pub memory: Option<Absence>,
+    /// Setting by which the agent has no memory; `None` if it has one.
+    pub memory_off: Option<MemoryOff>,
     /// The gateway's own files, which no tool touches.
     pub off_limits: OffLimits,
 }

@@ -49,7 +49,7 @@ pub(crate) fn setup(web: WebSettings) -> Setup {
         image: None,
         has_gateway: false,
         writes: crate::setup::Writes::default(),
-        memory: None,
+        memory_off: None,
         off_limits: OffLimits::default(),
     }
 }

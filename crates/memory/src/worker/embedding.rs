@@ -33,7 +33,7 @@ enum EmbedStep {
     Done,
     /// More chunks may wait.
     Progress,
-    /// Nothing is to be told: texts are at the embedder, or a probe found what was known.
+    /// Reports nothing: texts are at the embedder, or a probe found what was known.
     Quiet,
     /// A failure; the next attempt is later.
     Failed { error: EmbedError, again: Instant },
@@ -45,11 +45,11 @@ pub(super) struct Flight {
     answers: JoinSet<Vec<(Pack, PackAnswer)>>,
     meta: IndexMeta,
     embedder: Arc<dyn Embedder>,
-    purpose: Purpose,
+    purpose: FlightPurpose,
 }
 
 /// Purpose of a flight.
-enum Purpose {
+enum FlightPurpose {
     /// Chunks wait for these vectors.
     Round,
     /// A query had a vector of this length, which no vector of the index has.
@@ -77,7 +77,7 @@ impl Flight {
             let calls = packs.into_iter().map(|pack| embed_pack(asked.as_ref(), pack, dimensions));
             calls.collect::<FuturesUnordered<_>>().concat().await
         });
-        Self { answers, meta, embedder, purpose: Purpose::Round }
+        Self { answers, meta, embedder, purpose: FlightPurpose::Round }
     }
 
     /// Waits for the answers; without a flight for ever. Empty if the embedder panicked.
@@ -100,8 +100,8 @@ impl Worker {
     pub(super) async fn land(&mut self, answers: Vec<(Pack, PackAnswer)>) {
         let Some(flight) = self.flight.take() else { return };
         let step = match flight.purpose {
-            Purpose::Round => self.end_round(flight, answers).await,
-            Purpose::Probe(queried) => self.end_probe(flight.meta, queried, &answers).await,
+            FlightPurpose::Round => self.end_round(flight, answers).await,
+            FlightPurpose::Probe(queried) => self.end_probe(flight.meta, queried, &answers).await,
         };
         self.end(step).await;
     }
@@ -307,7 +307,7 @@ impl Worker {
             return;
         }
         let flight = Flight::start(embedder, meta, vec![pack], Some(dimensions));
-        self.flight = Some(Flight { purpose: Purpose::Probe(queried), ..flight });
+        self.flight = Some(Flight { purpose: FlightPurpose::Probe(queried), ..flight });
     }
 
     async fn end_probe(

@@ -15,9 +15,7 @@ use openclaw_runtime::setup::Settings;
 use openclaw_runtime::surroundings::Surroundings;
 use openclaw_runtime::tool_access::RunOf;
 use openclaw_tools::sandbox::ActiveSandbox;
-use openclaw_tools::{
-    ImageSetup, Setup, SkillBins, WebSettings, WebShared, Writes, apply_patch, memory_absence, toolbox,
-};
+use openclaw_tools::{ImageSetup, Setup, SkillBins, WebSettings, WebShared, Writes, apply_patch, toolbox};
 
 use super::exec::CommandSetup;
 use crate::secrets::Shield;
@@ -119,7 +117,6 @@ impl ToolMaker {
         let has_gateway = self.surroundings.as_ref().is_some_and(|around| around.control().is_some());
         let absent = sandbox.map(|held| blocked_tools::explained(run, groups, held, &allowed));
         let off_limits = OffLimits::of(&settings.config);
-        let memory = memory_absence(agent.memory_off.as_ref());
         let is_flush = request.is_some_and(|request| matches!(request.source, RequestSource::MemoryFlush));
         let writes = if is_flush { Writes::AddToMemory } else { Writes::Whole };
         let setup = Setup {
@@ -131,7 +128,7 @@ impl ToolMaker {
             image,
             has_gateway,
             writes,
-            memory,
+            memory_off: agent.memory_off.clone(),
             off_limits,
         };
         toolbox(setup, &allowed).explaining(absent.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What the tools of a run are told (spec `memory.md` §3). The keys, and their order, are those of OpenClaw 2026.2.9;
+//! Answers of the tools of a run (spec `memory.md` §3). The keys, and their order, are those of OpenClaw 2026.2.9;
 //! what is ours comes behind them.
 
 use openclaw_agent::host::{MemoryLines, MemoryQuestion};

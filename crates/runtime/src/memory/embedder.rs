@@ -1,4 +1,4 @@
-//! Where the texts of an agent's memory are embedded, behind the port of the index.
+//! Provider of embeddings of an agent's memory, behind the port of the index.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use openclaw_protocol::params::memory::MemoryFallback;
 
 use super::jobs::JobEmbedder;
 use super::local_model::LocalModel;
-use crate::setup::Settings;
+use crate::settings::Settings;
 
 /// Longest time for which a search waits for the vector of its query.
 const QUERY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -13,7 +13,7 @@ use super::embedder::EmbedderChoice;
 use super::qmd::HeldQmd;
 use super::resolve::index_settings;
 use super::transcripts::AgentTranscripts;
-use crate::setup::Settings;
+use crate::settings::Settings;
 
 /// Time after which a provider that could not be used is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);

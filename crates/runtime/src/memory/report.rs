@@ -1,4 +1,4 @@
-//! What people and clients are told of memory: `openclaw memory`, and the methods that it calls while a gateway runs.
+//! Reports of memory for people and clients: `openclaw memory`, and the methods that it calls while a gateway runs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::embedder::{ADVICE, EmbedderChoice};
 use super::held::AgentMemory;
 use super::qmd::QmdAnswer;
 use super::{Memories, NoMemory};
-use crate::setup::Settings;
+use crate::settings::Settings;
 
 /// Work of `memory status` beside looking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,7 +9,7 @@ use openclaw_protocol::AgentId;
 use openclaw_sessions::transcript::Transcripts;
 
 use super::{Mask, Shared};
-use crate::setup::Settings;
+use crate::settings::Settings;
 
 pub(super) struct AgentTranscripts {
     agent: AgentId,

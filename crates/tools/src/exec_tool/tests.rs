@@ -40,7 +40,7 @@ impl Bench {
                 image: None,
                 has_gateway: false,
                 writes: crate::setup::Writes::default(),
-                memory: None,
+                memory_off: None,
                 off_limits: Default::default(),
             }))),
             cancel: CancellationToken::new(),

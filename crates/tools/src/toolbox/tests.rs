@@ -41,7 +41,7 @@ impl Bench {
                 image: None,
                 has_gateway: false,
                 writes: crate::setup::Writes::default(),
-                memory: None,
+                memory_off: None,
                 off_limits: OffLimits::of(&config),
             },
             &all,
@@ -92,7 +92,7 @@ fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
                 image: None,
                 has_gateway: false,
                 writes: crate::setup::Writes::default(),
-                memory: None,
+                memory_off: None,
                 off_limits: Default::default(),
             },
             &allowed,
@@ -121,7 +121,7 @@ fn a_patch_is_offered_only_where_the_setup_says_so() {
             image: None,
             has_gateway: false,
             writes: crate::setup::Writes::default(),
-            memory: None,
+            memory_off: None,
             off_limits: Default::default(),
         };
         assert_eq!(names(&toolbox(setup, &list(&["read", "apply_patch"]))).join(" "), offered);
