@@ -118,7 +118,7 @@ pub(super) async fn bench_with(
             image: None,
             has_gateway: false,
             writes: openclaw_tools::Writes::default(),
-            memory: None,
+            memory_off: None,
             off_limits: OffLimits::of(&config),
         },
         &names,
