@@ -99,7 +99,7 @@ impl FakeQmd {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn config(&self, more: Value) -> Value {
+    fn config(&self, more: &Value) -> Value {
         let mut qmd = json!({"command": format!("{} --ignored-arg", self.path().display())});
         qmd.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({"memory": {"backend": "qmd", "qmd": qmd}})
@@ -162,7 +162,7 @@ async fn a_model_the_tools_and_the_command_line_are_answered_by_qmd() {
         "paths": [{"name": "Docs!", "path": outside.path()}], "sessions": {"enabled": true},
         "update": {"debounceMs": 0},
     });
-    let mut gateway = gateway().fake_model(&model.v1()).config(qmd.config(more)).prepare().unwrap();
+    let mut gateway = gateway().fake_model(&model.v1()).config(qmd.config(&more)).prepare().unwrap();
     note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
     note(&gateway, "memory/day.md", "# Day\n- tea with Ada\n");
     note(&gateway, "SOUL.md", "tea");
@@ -269,7 +269,7 @@ async fn a_model_the_tools_and_the_command_line_are_answered_by_qmd() {
 async fn however_qmd_fails_its_own_index_answers_and_qmd_is_asked_again() {
     let qmd = FakeQmd::install();
     let more = json!({"limits": {"timeoutMs": 3_000}, "update": {"interval": "0"}});
-    let mut gateway = gateway().config(qmd.config(more)).prepare().unwrap();
+    let mut gateway = gateway().config(qmd.config(&more)).prepare().unwrap();
     note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
     gateway.start().await.unwrap();
     until(&gateway, "tea", is_by_qmd).await;
@@ -319,7 +319,7 @@ async fn a_qmd_that_is_not_installed_is_told_and_found_once_it_is() {
     let qmd = FakeQmd::install();
     let later = qmd.0.path().join("later");
     std::fs::rename(qmd.path(), &later).unwrap();
-    let mut gateway = gateway().config(qmd.config(json!({}))).prepare().unwrap();
+    let mut gateway = gateway().config(qmd.config(&json!({}))).prepare().unwrap();
     note(&gateway, "MEMORY.md", "# Notes\n- likes tea\n");
     gateway.start().await.unwrap();
     let answer = found(&gateway, "tea").await;

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Machine code in MiB that the debug program may have. Its optimised size follows from it, and takes too long to build
-/// for the gate.
-pub(super) const LIMIT: f64 = 66.0;
+/// for the gate. Memory took it from 66 to 71.
+pub(super) const LIMIT: f64 = 71.0;
 
 /// Flag of sections that hold instructions (`SHF_EXECINSTR`).
 const EXECUTABLE: u64 = 4;
