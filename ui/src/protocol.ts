@@ -6206,6 +6206,10 @@ export interface MemoryBatchStatus {
    * Longest time for a job, in milliseconds.
    */
   timeoutMs: number;
+  /**
+   * Reason why the last job failed.
+   */
+  lastError?: string;
 }
 /**
  * State of the program that searches in the place of the index.
