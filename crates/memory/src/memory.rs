@@ -25,8 +25,11 @@ const LONGEST_QUERY: usize = 8_000;
 /// Longest wait of a search for the first look at the files, while the index is empty.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 
+/// Longest wait of a search for a look at files that have changed a moment ago.
+const CHANGE_WAIT: Duration = Duration::from_millis(250);
+
 /// Time between two looks at the files that searches start, when changes are not told of.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The same when they are.
 const LOOK_RARELY: Duration = Duration::from_secs(300);
@@ -68,6 +71,8 @@ pub struct SearchAnswer {
     pub is_confident: bool,
     /// Reason for which the answer is less than it could be, for people and models.
     pub warning: Option<String>,
+    /// Reason for which the embedder gave no vector of the query.
+    pub embed_error: Option<String>,
     /// The embedder that is set.
     pub embedder: Option<EmbedderIdentity>,
 }
@@ -160,7 +165,8 @@ impl Memory {
         self.shared.request_sync(request).await.map_err(|_| MemoryError::Closed)
     }
 
-    /// Searches. Never waits for a sync, except up to two seconds for the first one while the index is empty.
+    /// Searches. Waits for no sync, but up to two seconds for the first look at the files while the index is empty, and a
+    /// quarter of a second for one at files that have changed a moment ago, if the index is idle.
     ///
     /// # Errors
     ///
@@ -173,9 +179,10 @@ impl Memory {
             mode: SearchMode::Keyword,
             is_confident: false,
             warning: None,
+            embed_error: None,
             embedder: embedder.as_ref().map(|embedder| embedder.identity().clone()),
         };
-        self.look_if_needed(request.session.as_deref());
+        let look = self.look_if_needed(request.session.as_deref());
         if query.is_empty() {
             return Ok(answer);
         }
@@ -183,12 +190,16 @@ impl Memory {
             None => None,
             Some(embedder) => match embed_query(embedder.as_ref(), &query).await {
                 Ok(vector) => Some((vector, embedder.identity().clone())),
-                Err(warning) => {
-                    answer.warning = Some(format!("{warning}; searched by keywords alone"));
+                Err(error) => {
+                    answer.warning = Some(format!("{error}; searched by keywords alone"));
+                    answer.embed_error = Some(error);
                     None
                 }
             },
         };
+        if let Some(number) = look {
+            self.wait_for_pass(number, CHANGE_WAIT).await;
+        }
         let dimensions = vector.as_ref().map(|(vector, _)| vector.len());
         let found = self.find(query, vector, request).await?;
         if let Some(dimensions) = dimensions.filter(|_| !found.used_vectors && found.chunks > 0) {
@@ -221,15 +232,13 @@ impl Memory {
         if !is_empty {
             return Ok(first?);
         }
-        let mut first_pass = self.shared.first_pass.subscribe();
-        if !*first_pass.borrow_and_update() {
+        if *self.shared.passes.borrow() == 0 {
             self.shared.request_pass();
-            // Neither a slow disk nor a closed memory keeps the caller longer.
-            let _ = tokio::time::timeout(FIRST_WAIT, first_pass.changed()).await;
+            self.wait_for_pass(1, FIRST_WAIT).await;
         }
         match self.find_now(&query, request).await {
             Err(StoreError::Missing) => match self.last_sync().error {
-                Some(error) => Err(StoreError::Other(error).into()),
+                Some(error) => Err(MemoryError::Store(error)),
                 None => Ok(SearchFound::default()),
             },
             found => Ok(found?),
@@ -266,21 +275,32 @@ impl Memory {
         found.await.unwrap_or_else(|error| Err(StoreError::Other(error.to_string())))
     }
 
-    /// Asks for a look at the files if the session is new or something may have changed unnoticed.
-    fn look_if_needed(&self, session: Option<&str>) {
+    /// Waits for the end of a look at the files. Neither a slow disk nor a closed memory keeps the caller longer.
+    async fn wait_for_pass(&self, number: u64, longest: Duration) {
+        let mut passes = self.shared.passes.subscribe();
+        let _ = tokio::time::timeout(longest, passes.wait_for(|ended| *ended >= number)).await;
+    }
+
+    /// Asks for a look at the files if something has changed or may have, or the session is new. Returns the number of the
+    /// look to wait for, if it is short: what was written a moment ago is to be found.
+    fn look_if_needed(&self, session: Option<&str>) -> Option<u64> {
         let sync = &self.shared.settings.sync;
         let is_new = session.is_some_and(|session| self.sessions.lock().is_first(session));
         let now = Instant::now();
-        let (last_pass, is_watched) = {
+        let (last_pass, is_watched, is_running) = {
             let mut progress = self.shared.progress.lock();
             progress.last_search = Some(now);
-            (progress.last_pass, progress.is_watched)
+            (progress.last_pass, progress.is_watched, progress.is_running)
         };
         let every = if is_watched { LOOK_RARELY } else { LOOK_EVERY };
-        let is_due = sync.on_search && last_pass.is_none_or(|last| now >= last + every);
-        if is_due || (is_new && sync.on_session_start) {
-            self.shared.request_pass();
+        let has_changed = self.shared.wanted.lock().changed.is_some_and(|(_, last)| last <= now);
+        let is_due = has_changed || last_pass.is_none_or(|last| now >= last + every);
+        if !(sync.on_search && is_due || sync.on_session_start && is_new) {
+            return None;
         }
+        let ended = *self.shared.passes.borrow();
+        self.shared.request_pass();
+        (sync.on_search && is_due && !is_running && last_pass.is_some()).then_some(ended + 1)
     }
 
     /// Reads lines of a memory file.

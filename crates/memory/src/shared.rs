@@ -28,7 +28,8 @@ pub(crate) struct Shared {
     pub(crate) wake: Notify,
     pub(crate) progress: Mutex<Progress>,
     /// True after the first look at the files in this process.
-    pub(crate) first_pass: watch::Sender<bool>,
+    /// Number of looks at the files that have ended.
+    pub(crate) passes: watch::Sender<u64>,
     pub(crate) stopping: AtomicBool,
     pub(crate) stop: CancellationToken,
 }
@@ -83,7 +84,7 @@ impl Shared {
             wanted: Mutex::default(),
             wake: Notify::new(),
             progress: Mutex::default(),
-            first_pass: watch::Sender::new(false),
+            passes: watch::Sender::new(0),
             stopping: AtomicBool::new(false),
             stop: CancellationToken::new(),
         }

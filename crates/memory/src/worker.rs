@@ -189,7 +189,7 @@ impl Worker {
         if wanted.pass || is_changed {
             wanted.changed = None;
         }
-        let is_first = !*self.shared.first_pass.borrow();
+        let is_first = *self.shared.passes.borrow() == 0;
         let is_asked = !wanted.waiting.is_empty();
         let sessions =
             if is_first || is_asked || wanted.force { SessionScope::All } else { SessionScope::Only(grown) };
@@ -238,7 +238,7 @@ impl Worker {
             })
             .await;
         self.record(outcome);
-        self.shared.first_pass.send_replace(true);
+        self.shared.passes.send_modify(|passes| *passes += 1);
         self.may_embed = true;
         for (until, sender) in waiting {
             match until {

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use openclaw_config::settings::{MemoryBackend, MemoryOff};
+use openclaw_memory::{MemoryError, SearchAnswer, SearchRequest};
 use openclaw_models::Models;
 use openclaw_models::embeddings::Embeddings;
 use openclaw_protocol::AgentId;
@@ -128,7 +129,7 @@ impl Memories {
         let settings = self.settings();
         let mut held = self.0.held.lock().await;
         if let Some(found) = held.get_mut(agent).filter(|found| found.is_of(&settings)) {
-            found.fall_back(&self.0, &settings).await;
+            found.fall_back(&self.0, &settings, None).await;
             return Ok(Arc::clone(&found.memory));
         }
         if let Err(reason) = allowed(&settings, agent) {
@@ -150,11 +151,27 @@ impl Memories {
         Ok(memory)
     }
 
-    /// Goes on with the fallback of an agent's provider if that one failed. Returns `true` if it did.
-    async fn fall_back(&self, agent: &AgentId) -> bool {
+    /// Searches the index of an agent, and once more with the fallback of its provider if that one gave no vector.
+    async fn search_index(
+        &self,
+        memory: &AgentMemory,
+        request: &SearchRequest,
+    ) -> Result<SearchAnswer, MemoryError> {
+        let answer = memory.index.search(request).await?;
+        match &answer.embed_error {
+            Some(reason) if self.fall_back(&memory.agent, Some(reason.clone())).await => {
+                memory.index.search(request).await
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    /// Goes on with the fallback of an agent's provider if that one failed, for `reason` or in the last sync. Returns `true`
+    /// if it did.
+    async fn fall_back(&self, agent: &AgentId, reason: Option<String>) -> bool {
         let settings = self.settings();
         match self.0.held.lock().await.get_mut(agent) {
-            Some(held) => held.fall_back(&self.0, &settings).await,
+            Some(held) => held.fall_back(&self.0, &settings, reason).await,
             None => false,
         }
     }

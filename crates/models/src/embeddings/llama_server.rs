@@ -45,8 +45,9 @@ const TOKENS: &str = "2048";
 /// Characters of its last line that are shown.
 const SHOWN: usize = 300;
 /// Advice for a machine without the program.
-const ADVICE: &str = "Install llama.cpp's llama-server and put it on the PATH of the gateway, or name a running server in \
-     agents.defaults.memorySearch.remote.baseUrl, or a model directory (config.json, model.safetensors, \
+const ADVICE: &str = "Install llama.cpp's llama-server and put it on the PATH of the gateway, or set \
+     agents.defaults.memorySearch.provider to openai and its remote.baseUrl and model to a running server, or name a model \
+     directory (config.json, model.safetensors, \
      tokenizer.json) in agents.defaults.memorySearch.local.modelPath.";
 
 /// A model on this machine.

@@ -59,7 +59,7 @@ impl Memories {
             min_score: question.min_score,
         };
         let fallback = match self.ask_qmd(&memory, Some(session), asked).await {
-            QmdAnswer::NotChosen => memory.choice().fallback.clone(),
+            QmdAnswer::NotChosen => None,
             QmdAnswer::Failed(fallback) => Some(fallback),
             QmdAnswer::Denied => return found_by_qmd(Vec::new(), citations, 0),
             QmdAnswer::Found(hits) => {
@@ -74,8 +74,9 @@ impl Memories {
             min_score: question.min_score.map(|least| least.clamp(0.0, 1.0)),
             session: Some(session.as_str().to_owned()),
         };
-        match memory.index.search(&request).await {
+        match self.search_index(&memory, &request).await {
             Ok(answer) => {
+                let fallback = fallback.or_else(|| memory.choice().fallback.clone());
                 let found = found(answer, &memory.choice(), citations, is_cited, fallback);
                 serde_json::to_value(found).unwrap_or_else(|error| no_search(&error.to_string()))
             }

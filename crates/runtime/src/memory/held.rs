@@ -70,14 +70,20 @@ impl HeldMemory {
         Arc::ptr_eq(&self.config, &settings.config) && self.chosen_at.elapsed() < lasts
     }
 
-    /// Goes on with the provider of `memorySearch.fallback` if texts can't be embedded by the first one. What that one
+    /// Goes on with the provider of `memorySearch.fallback` if the first one gives no vectors. What that one
     /// has embedded stays in the index's cache. Returns `true` if it did.
-    pub(super) async fn fall_back(&mut self, shared: &Shared, settings: &Settings) -> bool {
+    pub(super) async fn fall_back(
+        &mut self,
+        shared: &Shared,
+        settings: &Settings,
+        reason: Option<String>,
+    ) -> bool {
         let (choice, resolved) = (self.memory.choice(), self.memory.resolved());
         if resolved.fallback.is_none() || choice.fallback.is_some() {
             return false;
         }
-        let Some(reason) = self.memory.index.last_sync().embed_error else { return false };
+        let reason = reason.or_else(|| self.memory.index.last_sync().embed_error);
+        let Some(reason) = reason else { return false };
         let agent = &self.memory.agent;
         let second = choice.fall_back(&shared.embeddings, settings, agent, &resolved, reason.clone()).await;
         let Some(second) = second else { return false };

@@ -41,7 +41,11 @@ impl LocalModel {
     pub(super) fn of(dir: &Path) -> Result<Self, String> {
         let weights = dir.join("model.safetensors");
         let file = std::fs::metadata(&weights).map_err(|error| {
-            format!("Local embeddings unavailable.\nReason: {}: {error}", weights.display())
+            format!(
+                "Local embeddings unavailable.\nReason: {}: {error}\nA model directory holds config.json, model.safetensors, and \
+                 tokenizer.json or vocab.txt: name it in agents.defaults.memorySearch.local.modelPath.",
+                weights.display()
+            )
         })?;
         let changed = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let model = dir.display().to_string();

@@ -108,7 +108,7 @@ impl Memories {
             let until = if embeds { SyncUntil::Embedded } else { SyncUntil::Searchable };
             let report = memory.index.sync(SyncRequest { force, until }).await;
             let report = report.map_err(|error: MemoryError| error.to_string())?;
-            if report.embed_error.is_none() || !self.fall_back(&memory.agent).await {
+            if report.embed_error.is_none() || !self.fall_back(&memory.agent, None).await {
                 return Ok(report);
             }
         }
@@ -169,7 +169,7 @@ impl Memories {
             }
         };
         let request = SearchRequest { query: query.to_owned(), max_results, min_score, session: None };
-        let answer = memory.index.search(&request).await.map_err(|error| error.to_string())?;
+        let answer = self.search_index(&memory, &request).await.map_err(|error| error.to_string())?;
         let results = answer.hits.into_iter().map(|hit| shown(hit, false)).collect();
         Ok(MemorySearchResult { results, warning: fallback.or(answer.warning) })
     }

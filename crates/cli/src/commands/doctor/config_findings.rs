@@ -93,7 +93,7 @@ pub(super) fn of_memory(context: &CliContext) -> Vec<Finding> {
     let wordy = found.agents.into_iter().filter_map(|AgentMemoryStatus { agent_id, status, .. }| {
         let is_named = !matches!(status.requested_provider.as_str(), "auto" | "none");
         let lacks = is_named && status.vector.enabled && !status.vector.available;
-        let notes = status.notes.join(" ");
+        let notes = status.notes.join(" ").replace('\n', " ");
         lacks
             .then(|| ("memory.embeddings", Severity::Warning, format!("Memory of agent {agent_id}: {notes}")))
     });
