@@ -166,7 +166,11 @@ impl Roots {
 
     fn scan_root(&self, scan: &mut Scan, seen: &mut HashSet<(u64, u64, PathBuf)>, root: &Path) {
         match std::fs::symlink_metadata(root) {
-            Ok(metadata) if metadata.is_dir() => self.scan_directory(scan, seen, root, Path::new(""), 0),
+            Ok(metadata) if metadata.is_dir() => match (root.parent(), root.file_name()) {
+                // The directory is a step of each path below it: it may become a link at any time.
+                (Some(parent), Some(name)) => self.scan_directory(scan, seen, parent, Path::new(name), 0),
+                _ => self.scan_directory(scan, seen, root, Path::new(""), 0),
+            },
             _ => {}
         }
     }
@@ -285,7 +289,12 @@ impl Roots {
             if let Ok(inside) = path.strip_prefix(extra)
                 && !inside.as_os_str().is_empty()
             {
-                return ReadableFile::new(self, extra, inside);
+                return match (extra.parent(), extra.file_name()) {
+                    (Some(parent), Some(name)) => {
+                        ReadableFile::new(self, parent, &Path::new(name).join(inside))
+                    }
+                    _ => ReadableFile::new(self, extra, inside),
+                };
             }
         }
         if asked.starts_with("sessions/") { Err(Refusal::Transcript) } else { Err(Refusal::NotMemory) }

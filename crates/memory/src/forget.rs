@@ -1,7 +1,8 @@
 //! Finding entries of memory files that speak of something, and removing them from the files.
 
-use std::collections::HashSet;
-use std::io::{self, Write};
+use std::collections::{BTreeSet, HashSet};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 
 use crate::files::Roots;
 use crate::rank::dated_path;
@@ -60,38 +61,57 @@ pub(crate) fn find(roots: &Roots, query: &str) -> Vec<ForgetEntry> {
     found
 }
 
-/// Removes entries from their files and returns how many. One whose lines have changed since it was found stays. Blocks.
-pub(crate) fn remove(roots: &Roots, chosen: &[ForgetEntry]) -> io::Result<usize> {
-    let paths: HashSet<&str> = chosen.iter().map(|entry| entry.path.as_str()).collect();
-    let mut removed = 0;
+/// Result of [`Memory::forget`](crate::Memory::forget).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForgetOutcome {
+    /// Number of entries that were removed.
+    pub removed: usize,
+    /// Files that could not be changed, with the reason.
+    pub failed: Vec<String>,
+}
+
+/// Removes entries from their files. One whose lines have changed since it was found stays; a file that can't be changed
+/// keeps no other one back. Blocks.
+pub(crate) fn remove(roots: &Roots, chosen: &[ForgetEntry]) -> ForgetOutcome {
+    let paths: BTreeSet<&str> = chosen.iter().map(|entry| entry.path.as_str()).collect();
+    let mut outcome = ForgetOutcome::default();
     for path in paths {
-        let Ok(file) = roots.readable(path) else { continue };
-        let (opened, metadata) = file.open()?;
-        let text = io::read_to_string(opened)?;
-        let mut gone: HashSet<usize> = HashSet::new();
-        for entry in chosen.iter().filter(|entry| entry.path == path) {
-            if lines_of(&text, (entry.start_line, entry.end_line)) == entry.text {
-                gone.extend(entry.start_line as usize..=entry.end_line as usize);
-                removed += 1;
-            }
+        match remove_from(roots, path, chosen) {
+            Ok(removed) => outcome.removed += removed,
+            Err(error) => outcome.failed.push(format!("{path}: {error}")),
         }
-        if gone.is_empty() {
-            continue;
-        }
-        let kept = text
-            .split('\n')
-            .enumerate()
-            .filter(|(index, _)| !gone.contains(&(index + 1)))
-            .map(|(_, line)| line);
-        let kept = kept.collect::<Vec<_>>().join("\n");
-        let location = file.location();
-        let Some(directory) = location.parent() else { continue };
-        let mut written = tempfile::NamedTempFile::new_in(directory)?;
-        written.write_all(kept.as_bytes())?;
-        written.as_file().set_permissions(metadata.permissions())?;
-        written.as_file().sync_all()?;
-        written.persist(&location).map_err(|error| error.error)?;
     }
+    outcome
+}
+
+fn remove_from(roots: &Roots, path: &str, chosen: &[ForgetEntry]) -> io::Result<usize> {
+    let Ok(file) = roots.readable(path) else { return Ok(0) };
+    let (mut opened, metadata) = file.open()?;
+    let mut bytes = Vec::new();
+    opened.read_to_end(&mut bytes)?;
+    // Bytes that are no UTF-8 were shown replaced, and stay as they are.
+    let text = String::from_utf8_lossy(&bytes);
+    let mut gone: HashSet<usize> = HashSet::new();
+    let mut removed = 0;
+    for entry in chosen.iter().filter(|entry| entry.path == path) {
+        if lines_of(&text, (entry.start_line, entry.end_line)) == entry.text {
+            gone.extend(entry.start_line as usize..=entry.end_line as usize);
+            removed += 1;
+        }
+    }
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    let kept = lines.filter(|(index, _)| !gone.contains(&(index + 1))).map(|(_, line)| line);
+    let kept = kept.collect::<Vec<_>>().join(&b'\n');
+    let location = file.location();
+    let directory = location.parent().unwrap_or(Path::new("."));
+    let mut written = tempfile::NamedTempFile::new_in(directory)?;
+    written.write_all(&kept)?;
+    written.as_file().set_permissions(metadata.permissions())?;
+    written.as_file().sync_all()?;
+    written.persist(&location).map_err(|error| error.error)?;
     Ok(removed)
 }
 
@@ -188,9 +208,9 @@ mod tests {
         assert_eq!(found[1].since.as_deref(), Some("2026-02-01"));
         assert_eq!(find(&roots, "grace call")[0].since.as_deref(), Some("2026-01-14"));
         assert!(find(&roots, "  ").is_empty());
-        assert_eq!(remove(&roots, &found[..1]).unwrap(), 1);
+        assert_eq!(remove(&roots, &found[..1]).removed, 1);
         let expect = NOTE.replace("The wifi password\nis hunter2.\n", "");
         assert_eq!(std::fs::read_to_string(dir.path().join("MEMORY.md")).unwrap(), expect);
-        assert_eq!(remove(&roots, &found[..1]).unwrap(), 0);
+        assert_eq!(remove(&roots, &found[..1]).removed, 0);
     }
 }

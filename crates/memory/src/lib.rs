@@ -94,7 +94,7 @@ pub mod fuzzing {
 #[cfg(test)]
 mod tests;
 
-pub use forget::ForgetEntry;
+pub use forget::{ForgetEntry, ForgetOutcome};
 pub use get::{GetAnswer, GetError, GetRequest, cut, get_below};
 pub use memory::{Memory, MemoryError, SearchAnswer, SearchMode, SearchRequest};
 pub use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::db::StoreError;
-use crate::forget::{self, ForgetEntry};
+use crate::forget::{self, ForgetEntry, ForgetOutcome};
 use crate::get::{self, GetAnswer, GetError, GetRequest, cut};
 use crate::search::{Hit, SearchFound, SearchPlan};
 use crate::sessions::TranscriptSource;
@@ -17,7 +17,7 @@ use crate::shared::Shared;
 use crate::status::{self, MemoryStatus};
 use crate::sync::{SyncReport, SyncRequest};
 use crate::worker::Worker;
-use openclaw_embedding::{Embedder, EmbedderIdentity};
+use openclaw_embedding::{EmbedError, Embedder, EmbedderIdentity};
 
 /// Longest query that is looked at, in UTF-16 code units.
 const LONGEST_QUERY: usize = 8_000;
@@ -86,9 +86,6 @@ pub enum MemoryError {
     /// The memory was closed.
     #[error("memory is closed")]
     Closed,
-    /// A file could not be changed.
-    #[error("{0}")]
-    File(String),
 }
 
 impl From<StoreError> for MemoryError {
@@ -232,9 +229,11 @@ impl Memory {
         if !is_empty {
             return Ok(first?);
         }
-        if *self.shared.passes.borrow() == 0 {
+        let ended = *self.shared.passes.borrow();
+        if ended == 0 || matches!(first, Err(StoreError::Missing)) {
+            // Nobody has looked yet, or the file was deleted.
             self.shared.request_pass();
-            self.wait_for_pass(1, FIRST_WAIT).await;
+            self.wait_for_pass(ended + 1, FIRST_WAIT).await;
         }
         match self.find_now(&query, request).await {
             Err(StoreError::Missing) => match self.last_sync().error {
@@ -344,23 +343,20 @@ impl Memory {
     }
 
     /// Removes entries from their files, and from the index what it holds of them. Entries whose lines have changed
-    /// since the preview stay. Returns how many were removed.
+    /// since the preview stay.
     ///
     /// # Errors
     ///
-    /// [`MemoryError::File`] if a file can't be changed, [`MemoryError::Store`] if the index can't.
-    pub async fn forget(&self, entries: Vec<ForgetEntry>) -> Result<usize, MemoryError> {
+    /// [`MemoryError::Store`] if the index can't be changed.
+    pub async fn forget(&self, entries: Vec<ForgetEntry>) -> Result<ForgetOutcome, MemoryError> {
         let mut paths: Vec<String> = entries.iter().map(|entry| entry.path.clone()).collect();
         paths.sort_unstable();
         paths.dedup();
         let shared = Arc::clone(&self.shared);
-        let removed = tokio::task::spawn_blocking(move || forget::remove(&shared.roots, &entries));
-        let removed = removed
-            .await
-            .map_err(|_| MemoryError::Closed)?
-            .map_err(|error| MemoryError::File(error.to_string()))?;
+        let outcome = tokio::task::spawn_blocking(move || forget::remove(&shared.roots, &entries));
+        let outcome = outcome.await.map_err(|_| MemoryError::Closed)?;
         self.shared.request_forget(paths).await.map_err(|_| MemoryError::Closed)??;
-        Ok(removed)
+        Ok(outcome)
     }
 
     /// Gives back memory and open files. The next search opens them again.
@@ -409,7 +405,12 @@ async fn embed_query(embedder: &dyn Embedder, query: &str) -> Result<Vec<f32>, S
     }
     let timeout = embedder.limits().query_timeout;
     match tokio::time::timeout(timeout, embedder.embed_query(query)).await {
-        Err(_) => Err(format!("the embedding provider did not answer within {} s", timeout.as_secs())),
+        Err(_) => {
+            let message = format!("the embedding provider did not answer within {} s", timeout.as_secs());
+            let silent = EmbedError::Unavailable { message: message.clone() };
+            embedder.cooldown().failed(&silent, Instant::now());
+            Err(message)
+        }
         Ok(Err(error)) => {
             embedder.cooldown().failed(&error, Instant::now());
             Err(error.to_string())

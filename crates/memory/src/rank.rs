@@ -247,7 +247,8 @@ pub(crate) struct HitSelection {
 }
 
 /// Chooses at most `max_results` of `ranked`: those that reach `min_score`, then, in places that stay free, those that
-/// the keywords back. Of chunks that overlap in one file only the best is shown.
+/// the keywords back. Of chunks that overlap in one file only the best is shown. Exact words are never lost: if none of
+/// several hits is backed, the last place goes to the best one that is.
 pub(crate) fn select<'a>(
     ranked: &[Scored],
     max_results: usize,
@@ -260,7 +261,7 @@ pub(crate) fn select<'a>(
     let strict = ranked.iter().filter(|scored| scored.score >= min_score);
     let mut shown: Vec<ChunkLines<'a>> = Vec::new();
     let mut selection = HitSelection { hits: Vec::new(), is_confident: false };
-    for scored in strict.chain(backed) {
+    for scored in strict.chain(backed.iter().copied()) {
         if selection.hits.len() >= max_results {
             break;
         }
@@ -271,6 +272,14 @@ pub(crate) fn select<'a>(
         shown.push(place);
         selection.is_confident |= scored.score >= min_score;
         selection.hits.push(*scored);
+    }
+    let is_full = selection.hits.len() >= max_results && max_results > 1;
+    if is_full
+        && !selection.hits.iter().any(|hit| hit.is_backed)
+        && let Some(best) = backed.first()
+        && let Some(last) = selection.hits.last_mut()
+    {
+        *last = **best;
     }
     selection
 }

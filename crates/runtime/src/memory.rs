@@ -34,7 +34,7 @@ use tokio::task::JoinHandle;
 use crate::settings::Settings;
 pub use held::AgentMemory;
 use held::HeldMemory;
-pub use openclaw_memory::ForgetEntry;
+pub use openclaw_memory::{ForgetEntry, ForgetOutcome};
 pub use qmd::qmd_program;
 pub use report::StatusDepth;
 

@@ -82,6 +82,16 @@ impl Redactor {
         Self { is_on: true, own: compile(own.collect::<Vec<_>>().iter().map(String::as_str)) }
     }
 
+    /// Masks what the built-in patterns find in any case, as OpenClaw 2026.2.9 does, so in `password: x` too; with own
+    /// patterns, what those find instead. For what was said: in log lines much would be masked that is no secret.
+    pub fn in_any_case(patterns: &[String]) -> Self {
+        if !patterns.is_empty() {
+            return Self::new(patterns);
+        }
+        let any_case: Vec<String> = BUILT_IN.iter().map(|row| format!("(?i){}", row.pattern)).collect();
+        Self { is_on: true, own: compile(any_case.iter().map(String::as_str)) }
+    }
+
     /// Masks nothing.
     pub fn off() -> Self {
         Self { is_on: false, own: Vec::new() }
@@ -160,6 +170,27 @@ mod tests {
     use super::*;
 
     /// Vectors of `operations.md` §4.3 and §15.3.
+    /// `redaction` of `spec/golden/memory-text.json`.
+    #[test]
+    fn what_was_said_is_masked_in_any_case() {
+        let redactor = Redactor::in_any_case(&[]);
+        let rows = [
+            ("password: hunter2", "password: ***"),
+            ("API_KEY=abcd1234", "API_KEY=***"),
+            ("API_KEY=abcdefghijklmnopqrstuvwxyz", "API_KEY=abcdef…wxyz"),
+            (
+                "token=hunter2BB and api_key: \"hunter2CC\" and secret: hunter2EE",
+                "token=*** and api_key: \"***\" and secret: ***",
+            ),
+            ("Authorization: Bearer abcdefghijklmnopqrstuv", "Authorization: Bearer abcdef…stuv"),
+            ("sk-short12", "sk-short12"),
+            ("nothing here", "nothing here"),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(redactor.mask(text), expect, "{text}");
+        }
+    }
+
     #[test]
     fn secrets_are_masked_and_other_text_is_left() {
         let rows = [

@@ -1,6 +1,7 @@
 //! `memory.*`: the memory of agents, for the command line. Ours.
 
 use openclaw_protocol::AgentId;
+use openclaw_protocol::access::Access;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::params::NonEmpty;
 use openclaw_protocol::params::memory::{
@@ -11,7 +12,7 @@ use openclaw_runtime::memory::{Memories, StatusDepth};
 use tokio_util::task::TaskTracker;
 
 use crate::current_settings::CurrentSettings;
-use crate::request::RequestFailure;
+use crate::request::{RequestContext, RequestFailure};
 
 /// Parts of the gateway that `memory.*` use.
 pub(super) struct MemoryMethods {
@@ -41,11 +42,16 @@ impl MemoryMethods {
 
 pub(super) async fn status(
     parts: &MemoryMethods,
+    ctx: RequestContext,
     params: MemoryStatusParams,
 ) -> Result<MemoryStatusResult, RequestFailure> {
     let agents = parts.agents(params.agent_id)?;
     let index = params.index.unwrap_or(false);
     let depth = StatusDepth { probe: index || params.deep.unwrap_or(false), index };
+    // Both ask a provider, which may cost money.
+    if depth.probe && !Access::Admin.is_granted_by(&ctx.connection().scopes) {
+        return Err(ErrorShape::invalid("missing scope: operator.admin").into());
+    }
     Ok(parts.memories.status(&agents, depth).await)
 }
 

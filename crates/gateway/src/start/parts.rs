@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ipnet::IpNet;
@@ -286,8 +286,10 @@ fn memories(
     transcripts: &Transcripts,
     config: &Config,
 ) -> Memories {
-    let redactor = Redactor::new(&config.logging.redact_patterns);
-    let mask = Arc::new(move |text: &str| redactor.mask(text));
+    // Made with the first transcript that is read.
+    let (redactor, patterns) = (OnceLock::new(), config.logging.redact_patterns.clone());
+    let mask =
+        Arc::new(move |text: &str| redactor.get_or_init(|| Redactor::in_any_case(&patterns)).mask(text));
     Memories::new(settings.follow(), models.clone(), transcripts.clone(), mask)
 }
 

@@ -217,3 +217,20 @@ proptest! {
         prop_assert!(many.hits.len() <= max);
     }
 }
+
+#[test]
+fn a_hit_that_holds_the_words_has_a_place_among_hits_of_like_meaning() {
+    let mut ranked: Vec<Scored> = (0..8).map(|row| scored(row, 0.7, None, false)).collect();
+    ranked.push(scored(9, 0.26, Some(0.9), true));
+    let place = |_| Some(ChunkLines { path: "", start: 1, end: 1 });
+    let rows = |most, ranked: &[Scored]| -> Vec<i64> {
+        let lines = |row: i64| {
+            place(row).map(|lines| ChunkLines { start: row as u32 * 2, end: row as u32 * 2, ..lines })
+        };
+        select(ranked, most, 0.35, lines).hits.iter().map(|hit| hit.row).collect()
+    };
+    assert_eq!(rows(6, &ranked), [0, 1, 2, 3, 4, 9]);
+    assert_eq!(rows(1, &ranked), [0]);
+    ranked[2].is_backed = true;
+    assert_eq!(rows(6, &ranked), [0, 1, 2, 3, 4, 5], "the words are there already");
+}

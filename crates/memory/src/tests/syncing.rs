@@ -103,7 +103,7 @@ async fn what_is_forgotten_is_in_no_byte_of_the_file() {
     sync(&memory).await;
     let entries = memory.forget_preview("vault zanzibarium7").await.unwrap();
     assert_eq!(entries.len(), 1);
-    assert_eq!(memory.forget(entries).await.unwrap(), 1);
+    assert_eq!(memory.forget(entries).await.unwrap().removed, 1);
     assert_eq!(
         std::fs::read_to_string(place.workspace().join("memory/private.md")).unwrap(),
         "- tea at five\n"

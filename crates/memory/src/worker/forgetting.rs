@@ -37,10 +37,13 @@ impl Worker {
             for hash in before.difference(&after) {
                 writer.forget_text(hash)?;
             }
+            writer.forget_unheld()?;
             writer.merge_all_segments()?;
             writer.commit()?;
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES('optimize')", [])?;
-            // Fails while a search is under way: then the log is written over later.
+            // Pages may hold copies in space that is free; both fail while a search is under way, and the space is
+            // written over later.
+            let _ = connection.execute_batch("VACUUM");
             let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             connection.pragma_update(None, "secure_delete", "OFF")?;
             Ok(())

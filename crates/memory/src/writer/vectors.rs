@@ -157,6 +157,16 @@ impl IndexWriter<'_> {
         Ok(has_removed)
     }
 
+    /// Forgets vectors of texts that no chunk holds, as a removal that was interrupted leaves them.
+    pub(crate) fn forget_unheld(&mut self) -> Result<(), StoreError> {
+        self.has_changed = true;
+        for table in ["embedding_cache", "openclaw_cache"] {
+            let sql = format!("DELETE FROM {table} WHERE hash NOT IN (SELECT hash FROM chunks)");
+            self.transaction.execute(&sql, [])?;
+        }
+        Ok(())
+    }
+
     /// Removes what is remembered of a text.
     pub(crate) fn forget_text(&mut self, hash: &str) -> Result<(), StoreError> {
         self.has_changed = true;

@@ -4,7 +4,7 @@
 use openclaw_agent::host::{MemoryLines, MemoryQuestion};
 use openclaw_config::settings::Citations;
 use openclaw_config::without_dots;
-use openclaw_memory::{GetError, GetRequest, Hit, SearchAnswer, SearchMode, SearchRequest, cut};
+use openclaw_memory::{GetError, GetRequest, Hit, SearchAnswer, SearchMode, SearchRequest, Source, cut};
 use openclaw_protocol::params::memory::{MemoryFallback, MemoryHit};
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_qmd::{QmdGetError, QmdQuestion};
@@ -75,7 +75,11 @@ impl Memories {
             session: Some(session.as_str().to_owned()),
         };
         match self.search_index(&memory, &request).await {
-            Ok(answer) => {
+            Ok(mut answer) => {
+                if !is_direct(session) {
+                    // What was said elsewhere is not for a group.
+                    answer.hits.retain(|hit| hit.source != Source::Sessions);
+                }
                 let fallback = fallback.or_else(|| memory.choice().fallback.clone());
                 let found = found(answer, &memory.choice(), citations, is_cited, fallback);
                 serde_json::to_value(found).unwrap_or_else(|error| no_search(&error.to_string()))

@@ -2,13 +2,14 @@
 
 use std::io::IsTerminal as _;
 
-use openclaw_runtime::memory::ForgetEntry;
+use openclaw_protocol::printable::one_line;
+use openclaw_runtime::memory::{ForgetEntry, ForgetOutcome};
 use serde_json::json;
 
 use super::here::with_memories;
 use crate::commands::questions::Questions;
 use crate::context::CliContext;
-use crate::failure::{CommandFailure, CommandResult};
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output;
 
 /// Works on the files themselves, also beside a gateway: its index follows them.
@@ -26,11 +27,12 @@ pub(super) fn run(
     if !json {
         preview(&found);
     }
-    let is_meant = !found.is_empty() && (yes || !json && agreed(found.len())?);
-    let removed = match is_meant {
+    // With --yes the index is purged also of what an interrupted removal has left.
+    let is_meant = yes || (!found.is_empty() && !json && agreed(found.len())?);
+    let ForgetOutcome { removed, failed: left } = match is_meant {
         true => with_memories(context, async |memories| memories.forget(&id, found.clone()).await)?
             .map_err(failed)?,
-        false => 0,
+        false => ForgetOutcome::default(),
     };
     if json {
         let entries: Vec<_> = found
@@ -42,24 +44,30 @@ pub(super) fn run(
                 })
             })
             .collect();
-        output::json(&json!({ "agentId": id, "entries": entries, "removed": removed }));
+        output::json(&json!({ "agentId": id, "entries": entries, "removed": removed, "failed": left }));
     } else if is_meant {
         output::line(&format!("Forgot {removed} of {} entries.", found.len()));
     } else if !found.is_empty() {
-        output::line("Nothing was changed. Run it again with --yes to take these entries out.");
+        let how = if std::io::stdin().is_terminal() {
+            ""
+        } else {
+            " Run it again with --yes to take these entries out."
+        };
+        output::line(&format!("Nothing was changed.{how}"));
     }
-    Ok(0)
+    left.iter().for_each(|left| output::error_line(&format!("Memory forget failed: {left}")));
+    Ok(if left.is_empty() { 0 } else { ERROR })
 }
 
 fn preview(found: &[ForgetEntry]) {
     if found.is_empty() {
-        output::line("No matches.");
+        output::line("No matches in memory files. Transcripts are never changed.");
     }
     for entry in found {
         let since = entry.since.as_ref().map(|since| format!(" (since {since})")).unwrap_or_default();
         output::line(&format!(
             "{}:{}-{}{since}\n{}\n",
-            entry.path,
+            one_line(&entry.path),
             entry.start_line,
             entry.end_line,
             entry.text.trim_end()

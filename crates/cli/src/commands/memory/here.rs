@@ -1,6 +1,6 @@
 //! Memory that is opened by this process.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use openclaw_gateway::Redactor;
 use openclaw_models::{Http, Models, Variables};
@@ -24,11 +24,12 @@ pub(super) fn with_memories<T>(
     let config = Arc::clone(context.config()?);
     let paths = context.paths();
     let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
-    let redactor = Redactor::new(&config.logging.redact_patterns);
+    let (redactor, patterns) = (OnceLock::new(), config.logging.redact_patterns.clone());
     let models = Models::new(Variables::from(config.environment()), Http::default());
     // The sender may go: what was sent stays.
     let settings = watch::channel(Arc::new(Settings::from(config))).1;
-    let mask = Arc::new(move |text: &str| redactor.mask(text));
+    let mask =
+        Arc::new(move |text: &str| redactor.get_or_init(|| Redactor::in_any_case(&patterns)).mask(text));
     client::block_on(async {
         let memories = Memories::new(settings, models, Transcripts::in_files(layout), mask);
         let done = work(&memories).await;
@@ -65,8 +66,11 @@ pub(super) fn search(
 ) -> Result<MemorySearchResult, String> {
     let most = most.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
     let found = with_memories(context, async |memories| {
-        memories.look(agent).await?;
-        memories.search(agent, query, most, least).await
+        let looked = memories.look(agent).await;
+        let mut found = memories.search(agent, query, most, least).await?;
+        // What cannot be indexed now keeps nobody from what the index holds.
+        found.warning = found.warning.or(looked.err());
+        Ok(found)
     });
     found.map_err(|failure| failure.message)?
 }

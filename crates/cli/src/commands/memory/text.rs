@@ -5,6 +5,7 @@ use std::path::Path;
 use openclaw_protocol::params::memory::{
     AgentMemoryIndexed, AgentMemoryStatus, MemoryHit, MemoryIndexStatus, MemoryPart, MemoryVectorStatus,
 };
+use openclaw_protocol::printable::one_line;
 
 use crate::context::CliContext;
 
@@ -121,7 +122,8 @@ pub(super) fn indexed(agent: &AgentMemoryIndexed, context: &CliContext) -> Vec<S
 pub(super) fn hits(hits: &[MemoryHit]) -> String {
     let mut lines = Vec::new();
     for hit in hits {
-        lines.push(format!("{:.3} {}:{}-{}", hit.score, hit.path, hit.start_line, hit.end_line));
+        let path = one_line(&hit.path);
+        lines.push(format!("{:.3} {path}:{}-{}", hit.score, hit.start_line, hit.end_line));
         lines.push(hit.snippet.clone());
         lines.push(String::new());
     }
