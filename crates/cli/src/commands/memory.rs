@@ -129,18 +129,18 @@ fn search(
             json,
         );
     }
-    if query.trim().is_empty() {
-        return Err(CommandFailure::usage("Memory search failed: the query is empty"));
-    }
     let mut asked = json!({ "query": query, "agentId": id });
     if let Some(asked) = asked.as_object_mut() {
         asked.extend(most.map(|most| ("maxResults".to_owned(), json!(most))));
         asked.extend(least.map(|least| ("minScore".to_owned(), json!(least))));
     }
-    let found: MemorySearchResult = match of_gateway::<MemorySearch>(context, asked, LOOK) {
-        Some(found) => found,
-        None => here::search(context, &id, query, (most, least))
-            .map_err(|error| CommandFailure::new("memory", format!("Memory search failed: {error}")))?,
+    let found = match query.trim().is_empty() {
+        true => MemorySearchResult::default(),
+        false => match of_gateway::<MemorySearch>(context, asked, LOOK) {
+            Some(found) => found,
+            None => here::search(context, &id, query, (most, least))
+                .map_err(|error| CommandFailure::new("memory", format!("Memory search failed: {error}")))?,
+        },
     };
     if let Some(warning) = &found.warning {
         output::error_line(&context.style.warn(warning));

@@ -1,6 +1,6 @@
 //! Chunks that OpenClaw 2026.2.9 has written: they are taken into our own tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
@@ -69,12 +69,24 @@ impl IndexWriter<'_> {
             return Ok(());
         }
         let mut places: HashMap<String, i64> = HashMap::new();
+        let mut surplus: Vec<i64> = Vec::new();
         {
+            let mut known = self.transaction.prepare("SELECT id FROM chunks")?;
+            let known: HashSet<String> = known.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             let mut rows = self.transaction.prepare("SELECT rowid, id FROM chunks_fts")?;
             let mut rows = rows.query([])?;
             while let Some(row) = rows.next()? {
-                places.insert(row.get(1)?, row.get(0)?);
+                let (place, id): (i64, String) = (row.get(0)?, row.get(1)?);
+                if !known.contains(&id) {
+                    surplus.push(place);
+                } else if let Some(before) = places.insert(id, place) {
+                    surplus.push(before);
+                }
             }
+        }
+        // OpenClaw 2026.2.9 gives equal pieces of one line one id and a row each, and would find them for ever.
+        for place in surplus {
+            self.transaction.prepare_cached("DELETE FROM chunks_fts WHERE rowid = ?1")?.execute([place])?;
         }
         for (row, id) in chunks {
             let sql = "SELECT text, embedding, model FROM chunks WHERE rowid = ?1";

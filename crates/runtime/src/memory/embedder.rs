@@ -44,7 +44,7 @@ impl EmbedderChoice {
         resolved: &ResolvedMemory,
     ) -> Self {
         let requested = resolved.provider.map_or("auto", EmbeddingsFrom::as_str);
-        if resolved.provider == Some(EmbeddingsFrom::None) || !resolved.vectors {
+        if resolved.provider == Some(EmbeddingsFrom::None) {
             return Self::none(requested, None, resolved);
         }
         let agent_dir = settings.config.agent(agent).agent_dir;

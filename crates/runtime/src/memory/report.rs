@@ -307,7 +307,7 @@ fn batch(choice: &EmbedderChoice, resolved: &ResolvedMemory) -> MemoryBatchStatu
 fn notes(memory: &AgentMemory, found: &openclaw_memory::MemoryStatus) -> Vec<String> {
     let choice = memory.choice();
     let mut notes = Vec::new();
-    if choice.embedder.is_none() && memory.resolved().vectors && choice.requested != "none" {
+    if choice.embedder.is_none() && choice.requested != "none" {
         match &choice.reason {
             Some(reason) if !(choice.lacks_key && choice.requested == "auto") => {
                 notes.push(format!("Keywords alone are searched: {reason}"));

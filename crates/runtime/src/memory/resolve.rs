@@ -40,7 +40,8 @@ pub(super) fn index_settings(resolved: &ResolvedMemory) -> MemorySettings {
         chunking: Chunking { tokens: resolved.chunk_tokens, overlap: resolved.chunk_overlap },
         sync,
         query,
-        vectors: resolved.vectors,
+        // Without sqlite-vec OpenClaw 2026.2.9 compares vectors all the same; its table is written for it alone.
+        vectors: true,
         cache: CacheSettings { enabled: resolved.cache, max_entries: resolved.cache_entries.unwrap_or(most) },
         ..MemorySettings::new(&resolved.workspace, &resolved.store)
     }
