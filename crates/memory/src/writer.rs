@@ -86,7 +86,7 @@ pub(crate) struct IndexWriter<'c> {
 }
 
 impl<'c> IndexWriter<'c> {
-    /// Begins a transaction. `connection` must be in step, see [`reconcile`].
+    /// Begins a transaction. `connection` must be in step, see [`reconcile()`].
     pub(crate) fn begin(
         connection: &'c Connection,
         meta: &IndexMeta,
