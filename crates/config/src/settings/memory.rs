@@ -362,7 +362,7 @@ pub struct ResolvedMemory {
     pub batch: ResolvedBatch,
     /// Model on this machine.
     pub local: MemoryLocal,
-    /// True if vectors are used.
+    /// True if `status` shows vectors as enabled. Texts are embedded either way: the key is about sqlite-vec.
     pub vectors: bool,
     /// Tokens of a piece.
     pub chunk_tokens: usize,

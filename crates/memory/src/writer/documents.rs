@@ -65,12 +65,7 @@ impl IndexWriter<'_> {
         let Some(together) = segments::to_merge(&segments::list(&self.transaction)?) else {
             return Ok(false);
         };
-        let live = live_documents(&self.transaction)?;
-        segments::merge(&self.transaction, &together, self.counters.next_segment, |document| {
-            live.contains(&i64::from(document))
-        })?;
-        self.counters.next_segment += 1;
-        self.has_changed = true;
+        self.merge(&together)?;
         self.forget_ended()?;
         reached(Step::SegmentsMerged);
         Ok(true)
@@ -80,8 +75,12 @@ impl IndexWriter<'_> {
     pub(crate) fn merge_all_segments(&mut self) -> Result<(), StoreError> {
         let together: Vec<i64> =
             segments::list(&self.transaction)?.into_iter().map(|(segment, _)| segment).collect();
+        self.merge(&together)
+    }
+
+    fn merge(&mut self, together: &[i64]) -> Result<(), StoreError> {
         let live = live_documents(&self.transaction)?;
-        segments::merge(&self.transaction, &together, self.counters.next_segment, |document| {
+        segments::merge(&self.transaction, together, self.counters.next_segment, |document| {
             live.contains(&i64::from(document))
         })?;
         self.counters.next_segment += 1;

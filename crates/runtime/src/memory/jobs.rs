@@ -13,12 +13,12 @@ use openclaw_config::clock::now_ms;
 use openclaw_config::private_file::{Durability, replace};
 use openclaw_config::settings::ResolvedBatch;
 use openclaw_embedding::{BatchLimits, Cooldown, EmbedError, EmbedFuture, Embedder, EmbedderIdentity};
+use openclaw_memory::chunk::sha256_hex;
 use openclaw_models::embeddings::{
     BatchError, BatchHealth, BatchJobs, BatchRequest, BatchState, EmbeddingClient,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::embedder::Remote;
 
@@ -126,7 +126,7 @@ impl JobEmbedder {
     async fn begin(&self, texts: &[String]) -> Result<StoredJob, BatchError> {
         let texts = texts.iter().take(MOST);
         let requests: Vec<BatchRequest> =
-            texts.map(|text| BatchRequest { id: hash(text), text: text.clone() }).collect();
+            texts.map(|text| BatchRequest { id: sha256_hex(text.as_bytes()), text: text.clone() }).collect();
         let job = self.jobs.submit(&self.agent, &requests).await?;
         let EmbedderIdentity { provider_key, model, .. } = self.direct.identity().clone();
         let stored = StoredJob { provider_key, model, job, since: now_ms() };
@@ -242,10 +242,6 @@ impl JobFault {
     }
 }
 
-fn hash(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Embedder for JobEmbedder {
     fn identity(&self) -> &EmbedderIdentity {
         self.direct.identity()
@@ -270,7 +266,8 @@ impl Embedder for JobEmbedder {
     fn embed_batch<'a>(&'a self, texts: &'a [String]) -> EmbedFuture<'a, Vec<Vec<f32>>> {
         Box::pin(async move {
             let mut known = self.of_job(texts).await?;
-            let found: Vec<Option<Vec<f32>>> = texts.iter().map(|text| known.remove(&hash(text))).collect();
+            let found: Vec<Option<Vec<f32>>> =
+                texts.iter().map(|text| known.remove(&sha256_hex(text.as_bytes()))).collect();
             let missing = texts.iter().zip(&found).filter(|(_, found)| found.is_none());
             let missing: Vec<String> = missing.map(|(text, _)| text.clone()).collect();
             let mut rest = self.direct.embed_batch(&missing).await?.into_iter();
